@@ -1,0 +1,186 @@
+"""The configuration that every approach shares."""
+
+import logging
+
+from transformers import AutoConfig
+from transformers.configuration_utils import PreTrainedConfig
+
+from .decoding import check_overlap
+from .word_inputs import WordInputs
+from .words import SPLITTERS
+
+logger = logging.getLogger(__name__)
+
+# Where a config.json names its repository's own code. With the package imported its classes are used, never those.
+CODE_FIELDS = ("auto_map", "custom_pipelines")
+# What a config.json may not decide: whom to trust, kernels to fetch, which file holds the weights.
+REFUSED_FIELDS = (
+    "trust_remote_code",
+    "attn_implementation",
+    "_attn_implementation",
+    "experts_implementation",
+    "_experts_implementation",
+    "transformers_weights",
+)
+
+
+class NestedNerConfig(PreTrainedConfig):
+    """What every approach to nested NER needs to know; each adds its own hyper-parameters under its paper's names.
+
+    Args:
+        encoder_config: the configuration of any `AutoModel` encoder, as an object or a dict with its `model_type`.
+        labels: the entity types, e.g. `["PER", "ORG"]`; a shorthand for `id2label`, which holds exactly these
+            ("none" is internal: class 0 of the logits).
+        max_span_length: the largest number K of words in a span that the approach looks at.
+        max_subwords: the encoder's window in sub-words, special tokens included. Longer texts are read in several,
+            overlapping windows.
+        word_pooling: how a word's vector is made from its sub-words: `"max"`, `"mean"` or `"first"`.
+        word_splitter: how raw text is cut into words: `"compound"`, `"fine"` or `"whitespace"` (see `words.py`).
+        overlap: which predictions may stand together: `"flat"`, `"nested"` (no crossing) or `"any"`.
+        threshold: the least score of a prediction: one number, a dict by label, or None (it must beat "none").
+        context_sentences: how many neighbouring sentences of the same document are read, on either side, for context.
+        multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
+        dropout: dropout before the classifier.
+        encoder_dropout: all dropout rates inside the encoder (hidden states and attention); None for its own.
+        boundary_smoothing: ε, how much of its label an entity shares with the spans around it in training (see
+            `boundary_smoothing.py`); 0 for hard targets. For every approach that classifies the span grid.
+        smoothing_size: D, how far that reaches.
+        smooth_long_entities: whether entities of more than K words share with the spans around them too.
+        bundle_weight: α of bundling learning (paper 001). If set, a tagging head is trained beside the approach's own:
+            `α·L_seq + (1-α)·L_span`.
+        predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
+        use_crf: whether the tagging head ends in a linear-chain CRF.
+    """
+
+    model_type = "nested_ner"
+    sub_configs = {"encoder_config": AutoConfig}
+    _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package
+
+    encoder_config: dict | PreTrainedConfig | None = None
+    max_span_length: int = 10
+    max_subwords: int = 512
+    word_pooling: str = "max"
+    word_splitter: str = "compound"
+    overlap: str = "nested"
+    threshold: float | dict | None = None
+    context_sentences: int = 0
+    multi_label: bool = False
+    dropout: float = 0.1
+    encoder_dropout: float | None = None
+    boundary_smoothing: float = 0.0
+    smoothing_size: int = 1
+    smooth_long_entities: bool = True
+    bundle_weight: float | None = None
+    predict_from: str = "span"
+    use_crf: bool = False
+
+    def __post_init__(self, **kwargs):
+        if (labels := kwargs.pop("labels", None)) is not None:
+            self.id2label = dict(enumerate(check_labels(labels)))
+        if isinstance(self.encoder_config, dict):
+            encoder_config = without_refused(self.encoder_config, CODE_FIELDS)
+            self.encoder_config = AutoConfig.for_model(encoder_config.pop("model_type"), **encoder_config)
+        if self.encoder_config is not None:
+            # A path on the machine that trained the model means nothing elsewhere; the model has one dtype, its own.
+            self.encoder_config._name_or_path, self.encoder_config.dtype = "", None
+            self.pad_token_id = getattr(self.encoder_config, "pad_token_id", None)
+            if self.encoder_dropout is not None:
+                set_dropout(self.encoder_config, self.encoder_dropout)
+        super().__post_init__(**kwargs)
+        if self.id2label is not None:
+            self.label2id = {label: index for index, label in self.id2label.items()}
+        self._check()
+
+    def _check(self) -> None:
+        check_overlap(self.overlap)
+        for field, value, choices in (
+            ("word_pooling", self.word_pooling, ("first", "mean", "max")),
+            ("word_splitter", self.word_splitter, tuple(SPLITTERS)),
+            ("predict_from", self.predict_from, ("span", "seq")),
+        ):
+            if value not in choices:
+                raise ValueError(f"{field}={value!r} is unknown: choose one of {list(choices)}.")
+        for field, value, least in (
+            ("max_span_length", self.max_span_length, 1),
+            ("max_subwords", self.max_subwords, 1),
+            ("context_sentences", self.context_sentences, 0),
+        ):
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise ValueError(f"{field}={value!r} must be a whole number of at least {least}.")
+        if not 0 <= self.boundary_smoothing < 1:
+            raise ValueError(f"boundary_smoothing={self.boundary_smoothing} must be at least 0 and less than 1.")
+        if self.smoothing_size < 1:
+            raise ValueError(f"smoothing_size={self.smoothing_size} must be at least 1.")
+        if self.bundle_weight is not None and not 0 <= self.bundle_weight <= 1:
+            raise ValueError(f"bundle_weight={self.bundle_weight} must lie between 0 and 1.")
+
+    def check_inference(self, settings: dict) -> None:
+        """For approaches with inference parameters of their own: raise a ValueError for values out of range."""
+
+    @classmethod
+    def from_dict(cls, config_dict: dict, **kwargs):
+        """As always, but what a file says about code to run is dropped, unless this class itself came from a repo."""
+        return super().from_dict(without_refused(config_dict, () if is_remote(cls) else CODE_FIELDS), **kwargs)
+
+    @property
+    def labels(self) -> list[str]:
+        """The entity types in the order of their ids."""
+        return [self.id2label[index] for index in range(len(self.id2label))]
+
+    @property
+    def hidden_size(self) -> int:
+        return self.encoder_config.hidden_size
+
+    def word_inputs(self) -> WordInputs | None:
+        """What makes the inputs that the approach reads beside sub-words; None if there are none."""
+        return None
+
+
+def is_remote(cls: type) -> bool:
+    """Whether a class was loaded from a model's repository (with `trust_remote_code=True`), not from a package."""
+    return cls.__module__.startswith("transformers_modules.")
+
+
+def without_refused(config_dict: dict, also: tuple[str, ...] = ()) -> dict:
+    """A configuration as read from a file, without what a file may not decide; that is said if it was there."""
+    if refused := [name for name in REFUSED_FIELDS if config_dict.get(name)]:
+        logger.warning(
+            "config.json asks for %s, which is refused: pass it to `from_pretrained` if you want it.",
+            ", ".join(f"{name}={config_dict[name]!r}" for name in refused),
+        )
+    return {name: value for name, value in config_dict.items() if name not in (*REFUSED_FIELDS, *also)}
+
+
+def set_dropout(encoder_config: PreTrainedConfig, rate: float) -> None:
+    """Set the dropout rates of an encoder, under whatever names its family has for them."""
+    names = (
+        "hidden_dropout_prob",
+        "attention_probs_dropout_prob",
+        "dropout",
+        "attention_dropout",
+        "embedding_dropout",
+        "mlp_dropout",
+    )
+    known = [name for name in names if hasattr(encoder_config, name)]
+    if not known:
+        raise ValueError(
+            f"encoder_dropout={rate}: a {encoder_config.model_type!r} encoder has no dropout rate that is known here. "
+            "Set encoder_dropout=None."
+        )
+    for name in known:
+        setattr(encoder_config, name, rate)
+
+
+def check_labels(labels) -> list[str]:
+    """A list of distinct, non-empty names, or a sentence that says what is wrong."""
+    if isinstance(labels, str):
+        raise TypeError(f"labels must be a list of names, not the string {labels!r}.")
+    labels = list(labels)
+    if not labels:
+        raise ValueError("labels is empty: name at least one entity type, e.g. labels=['PER'].")
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise ValueError(f"Label {label!r} must be a non-empty string.")
+    if duplicate := next((label for i, label in enumerate(labels) if label in labels[:i]), None):
+        raise ValueError(f"Label {duplicate!r} is given twice: labels must be distinct.")
+    return labels

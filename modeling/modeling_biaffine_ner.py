@@ -1,0 +1,141 @@
+"""The biaffine model (Yu et al., 2020), the strong baseline of paper 000: a span from its first and its last word."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from transformers import initialization as init
+
+from .bilstm import BiLstm
+from .configuration_nested_ner import NestedNerConfig
+from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .spans import at_ends, fill_cells, list_spans
+
+
+class BiaffineNerConfig(NestedNerConfig):
+    """The biaffine model with the paper's settings.
+
+    Args:
+        max_span_length: None, as in the paper, for spans of any length: O(T²) for a sentence of T words. A number K
+            costs O(T·K), and entities of more than K words are out of reach.
+        affine_size: of the start and the end vectors.
+        lstm_size: of both directions of the BiLSTM over words together; 0 for none.
+        size_embedding_dim, size_embedding_rows: of w_k; sizes past the last row share it. (The authors take the 97.5%
+            quantile of gold lengths as the number of rows.)
+        dropout: before the start and end maps (and before the tagging head of a bundled model).
+        affine_dropout: on what is scored: start, end and size vectors.
+        lstm_dropout: before the BiLSTM.
+    """
+
+    model_type = "biaffine_ner"
+
+    max_span_length: int | None = None
+    affine_size: int = 150
+    lstm_size: int = 400
+    size_embedding_dim: int = 25
+    size_embedding_rows: int = 25
+    boundary_smoothing: float = 0.1
+    encoder_dropout: float | None = 0.2
+    dropout: float = 0.4
+    affine_dropout: float = 0.2
+    lstm_dropout: float = 0.5
+
+    def _check(self) -> None:
+        super()._check()
+        if self.lstm_size % 2:
+            raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
+
+
+def bilinear_band(left: torch.Tensor, right: torch.Tensor, max_span: int) -> torch.Tensor:
+    """`left[i]ᵀ right[j]` for all i ≤ j < i + K, `(B, T, K, C)`, from `left (B, T, C, a)` and `right (B, T, a)`.
+
+    K starts at a time meet the 2K - 1 words that their spans can end at, so that the work is done by matrix products,
+    and memory stays O(T·K).
+    """
+    length, window = left.size(1), 2 * max_span - 1
+    blocks = math.ceil(length / max_span)
+    left = F.pad(left, (0, 0, 0, 0, 0, blocks * max_span - length)).unflatten(1, (blocks, max_span))  # (B, n, K, C, a)
+    right = F.pad(right, (0, 0, 0, blocks * max_span + max_span - 1 - length)).unfold(
+        1, window, max_span
+    )  # (B, n, a, 2K - 1)
+    scores = (left.flatten(2, 3) @ right).unflatten(2, left.shape[2:4])  # (B, n, K, C, 2K - 1)
+    offset = torch.arange(max_span, device=left.device)
+    ends = (offset.unsqueeze(1) + offset).unsqueeze(1).expand(*scores.shape[:4], -1)  # of start i: i .. i + K - 1
+    return scores.gather(4, ends).transpose(3, 4).flatten(1, 2)[:, :length]
+
+
+class BiaffineScorer(nn.Module):
+    """score_c(i, j) = s_iᵀ U_c e_j + W_c (s_i ⊕ e_j ⊕ w_{j-i}) + b_c, with s = ReLU(A_s h) and e = ReLU(A_e h)."""
+
+    def __init__(self, config: BiaffineNerConfig, in_features: int, classes: int):
+        super().__init__()
+        size = config.affine_size
+        self.start = nn.Linear(in_features, size)
+        self.end = nn.Linear(in_features, size)
+        self.sizes = nn.Embedding(config.size_embedding_rows, config.size_embedding_dim)
+        self.U = nn.Parameter(torch.empty(classes, size, size))
+        self.W = nn.Parameter(torch.empty(classes, 2 * size + config.size_embedding_dim))
+        self.b = nn.Parameter(torch.empty(classes))
+        self.input_dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.affine_dropout)
+
+    def forward(self, words: torch.Tensor, max_span: int) -> torch.Tensor:
+        """The grid's scores `(B, T, K, classes)` from words `(B, T, h)`."""
+        s = self.start(self.input_dropout(words)).relu()  # (B, T, a)
+        e = self.end(self.input_dropout(words)).relu()
+        size = torch.arange(max_span, device=words.device).clamp(max=self.sizes.num_embeddings - 1)
+        of_start, of_end, of_size = self.W.split([s.size(-1), e.size(-1), self.sizes.embedding_dim], dim=1)
+        drop = self.dropout
+        linear = F.linear(drop(s), of_start).unsqueeze(2)  # (B, T, 1, C)
+        linear = (
+            linear + at_ends(F.linear(drop(e), of_end), max_span) + F.linear(drop(self.sizes(size)), of_size, self.b)
+        )
+        left = torch.einsum("bta,caz->btcz", drop(s), self.U)
+        return bilinear_band(left, drop(e), max_span) + linear
+
+    def initialise(self) -> None:
+        for affine in (self.start, self.end):
+            init.kaiming_uniform_(affine.weight, nonlinearity="relu")
+            init.zeros_(affine.bias)
+        bound = math.sqrt(3 / self.sizes.embedding_dim)
+        init.uniform_(self.sizes.weight, -bound, bound)
+        init.orthogonal_(self.U)
+        init.orthogonal_(self.W)
+        init.zeros_(self.b)
+
+
+class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
+    """Words → BiLSTM → start and end vectors → biaffine scores of all spans.
+
+    The loss is summed over all spans of a sentence and averaged over sentences, as DSpERT's.
+    """
+
+    config_class = BiaffineNerConfig
+    loss_per_sentence = True
+
+    def __init__(self, config: BiaffineNerConfig):
+        super().__init__(config)
+        self.lstm = BiLstm(config.hidden_size, config.lstm_size, config.lstm_dropout) if config.lstm_size else None
+        classes = config.num_labels + (0 if config.multi_label else 1)
+        self.scorer = BiaffineScorer(config, config.lstm_size or config.hidden_size, classes)
+        self.post_init()
+
+    @property
+    def needs_span_cap(self) -> bool:
+        return self.config.max_span_length is not None
+
+    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+        words = states.words
+        batch, length, _ = words.shape
+        if self.lstm is not None:
+            ones = list_spans(states.num_words, length, 1, 1)
+            words = fill_cells(
+                self.lstm(words.flatten(0, 1).index_select(0, ones.cell), ones), ones.cell, batch, length
+            )
+        logits = self.scorer(words, min(self.config.max_span_length or length, length))
+        loss = None
+        if entities is not None:
+            total, _ = self.span_loss(logits, states, entities)
+            loss = total / batch
+        return NestedNerOutput(loss=loss, logits=logits)

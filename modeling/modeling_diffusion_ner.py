@@ -1,0 +1,366 @@
+"""DiffusionNER (paper 004): entities are generated from noisy spans by removing the noise of their boundaries."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from transformers.utils import logging
+
+from .bilstm import initialise_lstm
+from .configuration_nested_ner import NestedNerConfig
+from .decoding import Entity, thresholds_of
+from .diffusion import (
+    SCHEDULES,
+    STATES,
+    SentenceNoise,
+    alpha_bars,
+    betas,
+    ddim_step,
+    diffuse,
+    random_states,
+    sampling_times,
+    seeded_noise,
+    spans_of_states,
+    states_of_spans,
+)
+from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .set_prediction import HungarianMatcher, set_loss
+from .span_denoiser import SpanDenoiser
+
+logger = logging.get_logger(__name__)
+
+SAMPLING = ("num_steps", "num_noisy_spans", "seed", "eta", "early_stop")  # what inference may choose anew
+
+
+class DiffusionNerConfig(NestedNerConfig):
+    """DiffusionNER. Defaults are the paper's, and the authors' code's where the paper is silent.
+
+    A prediction's score is the mean of the probabilities of its left boundary, its right boundary and its type, so
+    that the paper's threshold φ = 2.5 for their sum is `threshold` = 2.5 / 3.
+
+    Args:
+        num_noisy_spans: K, in training, and by default at inference, where it is free.
+        num_steps: γ, the denoising steps of inference.
+        eta: η, how much chance there is in a denoising step: 0 for none (the paper), 1 for the authors' code.
+        seed: of the noise that inference starts from; each text has its own, whatever stands beside it in a batch.
+        early_stop: stop denoising a text when a step leaves the entities that it takes its spans for as they were.
+        timesteps: T.
+        schedule: `"cosine"` or `"linear"`.
+        scale: λ, the signal's scale: states lie in [-λ, λ].
+        span_state: what is diffused: `"left_width"` as in the code, or `"left_right"` as in the paper.
+        original_indices: divide gold indices by n and multiply by n - 1, as the authors' code does, for comparison:
+            more than half of the gold spans then come back as others even without noise.
+        expansion: how N entities become K in training. `"repeat"`: entities are repeated, and all K predictions must
+            find one (none is then learnt from sentences without entities only). `"random"`: random spans are added
+            that must find none. `"mixed"`: half of the K are repeated entities, the rest random spans.
+        span_representation: `"boundary"`, a map of the first and the last word (the code's), or `"mean"` over all
+            words (the paper's; the code's for GENIA).
+        lstm_layers: layers of the BiLSTM over words; 0 for none.
+        span_layers, attention_heads, ffn_size: of the span encoder.
+        class_weight, boundary_weight: of the two terms of the loss, and of the matching.
+        none_weight: of predictions that must find none; None to balance them with the others, batch by batch.
+        max_span_length: None, as in the paper, for any length; predictions longer than a number are dropped.
+        multi_label: keep predictions of one span with different labels, as the authors' code does; the paper keeps the
+            one of the most probable type.
+    """
+
+    model_type = "diffusion_ner"
+
+    num_noisy_spans: int = 60
+    num_steps: int = 5
+    eta: float = 0.0
+    seed: int = 42
+    early_stop: bool = False
+    timesteps: int = 1000
+    schedule: str = "cosine"
+    scale: float = 1.0
+    span_state: str = "left_width"
+    original_indices: bool = False
+    expansion: str = "repeat"
+    span_representation: str = "boundary"
+    lstm_layers: int = 2
+    span_layers: int = 2
+    attention_heads: int = 8
+    ffn_size: int = 1024
+    class_weight: float = 1.0
+    boundary_weight: float = 1.0
+    none_weight: float | None = None
+    threshold: float | dict | None = 2.5 / 3
+    max_span_length: int | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        for field, value, choices in (
+            ("schedule", self.schedule, SCHEDULES),
+            ("span_state", self.span_state, STATES),
+            ("expansion", self.expansion, ("repeat", "random", "mixed")),
+            ("span_representation", self.span_representation, ("boundary", "mean")),
+        ):
+            if value not in choices:
+                raise ValueError(f"{field}={value!r} is unknown: choose one of {list(choices)}.")
+        if self.timesteps < 1 or max(betas(self.schedule, self.timesteps)) >= 1:
+            raise ValueError(
+                f"timesteps={self.timesteps} are too few for the {self.schedule} schedule, whose last step would add "
+                "more noise than there is: the paper has 1000."
+            )
+        if self.scale <= 0:
+            raise ValueError(f"scale={self.scale} must be positive.")
+        if self.boundary_smoothing:
+            raise ValueError(
+                f"boundary_smoothing={self.boundary_smoothing}: diffusion_ner has no grid of spans to smooth, set it "
+                "to 0."
+            )
+        if self.encoder_config is not None and self.hidden_size % (2 * self.attention_heads):
+            raise ValueError(
+                f"attention_heads={self.attention_heads} do not divide the encoder's {self.hidden_size} dimensions "
+                "into even parts: choose fewer."
+            )
+        self.check_inference({name: getattr(self, name) for name in SAMPLING})
+
+    def check_inference(self, settings: dict) -> None:
+        if not 1 <= settings["num_steps"] <= self.timesteps:
+            raise ValueError(
+                f"num_steps={settings['num_steps']} must lie between 1 and the {self.timesteps} timesteps of training."
+            )
+        if settings["num_noisy_spans"] < 1:
+            raise ValueError(f"num_noisy_spans={settings['num_noisy_spans']} must be at least 1.")
+        if not 0 <= settings["eta"] <= 1:
+            raise ValueError(f"eta={settings['eta']} must lie between 0 and 1.")
+        if not isinstance(settings["seed"], int):
+            raise ValueError(f"seed={settings['seed']!r} must be a whole number.")
+
+
+@dataclass
+class DiffusionNerOutput(NestedNerOutput):
+    """`logits (B, K, m + 1)` of the types, and
+
+    Attributes:
+        left, right: `(B, K, T)` logits of each word as the boundary of each span.
+        steps: `(B,)` denoising steps that were made.
+    """
+
+    left: torch.Tensor | None = None
+    right: torch.Tensor | None = None
+    steps: torch.Tensor | None = None
+
+
+class SentenceLstm(nn.Module):
+    """The second half of the sentence encoder: a stacked BiLSTM that keeps the dimension."""
+
+    def __init__(self, size: int, layers: int, dropout: float):
+        super().__init__()
+        dropout = dropout if layers > 1 else 0.0  # between layers
+        self.lstm = nn.LSTM(size, size // 2, layers, batch_first=True, dropout=dropout, bidirectional=True)
+
+    def forward(self, words: torch.Tensor, num_words: torch.Tensor) -> torch.Tensor:
+        """`(B, T, d)` → `(B, T, d)`."""
+        lengths = num_words.clamp(min=1).cpu()  # an LSTM cannot read nothing
+        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=words.size(1))[0]
+
+    def initialise(self) -> None:
+        initialise_lstm(self.lstm)
+
+
+class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
+    """Training: gold spans → noise → denoise → match → loss (Algorithm 1). Inference: noise → denoise, γ times (2).
+
+    ```python
+    >>> model = DiffusionNerForNestedNer.from_encoder("bert-large-cased", labels=["PER", "ORG"])
+    >>> output = model(**batch, num_steps=1, num_noisy_spans=100, seed=7)
+    >>> model.decode(output, threshold=2.6 / 3)
+    ```
+    """
+
+    config_class = DiffusionNerConfig
+    inference_parameters = SAMPLING
+    learns_from_some_labels = False  # a set prediction is right or wrong as a whole
+
+    def __init__(self, config: DiffusionNerConfig):
+        super().__init__(config)
+        d = config.hidden_size
+        self.lstm = SentenceLstm(d, config.lstm_layers, config.dropout) if config.lstm_layers else None
+        self.denoiser = SpanDenoiser(
+            d,
+            config.num_labels + 1,
+            config.span_representation,
+            config.span_layers,
+            config.attention_heads,
+            config.ffn_size,
+            config.dropout,
+        )
+        self.matcher = HungarianMatcher(config.class_weight, config.boundary_weight)
+        self.post_init()
+
+    @property
+    def needs_span_cap(self) -> bool:
+        return self.config.max_span_length is not None
+
+    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> DiffusionNerOutput:
+        words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)  # H_S, made once
+        loss = None
+        if entities is not None:
+            noise = SentenceNoise([None] * len(words), words.device) if self.training else self.noise(states)
+            output, loss = self.train_step(words, states, entities, noise)
+        if entities is None or not self.training:
+            output = self.generate(words, states, self.noise(states), **states.inference)
+        output.loss = loss
+        return output
+
+    def noise(self, states: WordStates) -> SentenceNoise:
+        """Noise of which the same text gets the same share in every batch."""
+        texts = [ids[of >= 0].tolist() for ids, of in zip(states.input_ids, states.word_ids, strict=True)]
+        return seeded_noise(states.inference["seed"], texts, states.words.device)
+
+    def denoise(self, words: torch.Tensor, mask: torch.Tensor, num_words: torch.Tensor, x: torch.Tensor, times):
+        """What the network makes of noisy states x `(B, K, 2)` at `times (B,)`: logits of types, left and right."""
+        spans = spans_of_states(x, num_words, self.config.scale, self.config.span_state)
+        return self.denoiser(words, mask, spans, torch.as_tensor(times, device=words.device))
+
+    # ------------------------------------------------------------------------------------------------------- training
+
+    def train_step(self, words, states: WordStates, entities: torch.Tensor, noise: SentenceNoise):
+        """One noisy look at the gold entities, and its loss (Algorithm 1)."""
+        config = self.config
+        targets, x0 = self.expand(entities, states.num_words, noise)
+        times = noise.times(config.timesteps)
+        schedule = alpha_bars(config.schedule, config.timesteps)
+        alpha_bar = torch.tensor([schedule[t] for t in times], device=words.device).view(-1, 1, 1)
+        x = diffuse(x0, alpha_bar, noise.normal(*x0.shape[1:]))
+        logits, left, right = self.denoise(words, states.mask, states.num_words, x, times)
+        matches = self.matcher(logits, left, right, targets)
+        loss = set_loss(
+            logits, left, right, states.mask, targets, matches,
+            config.class_weight, config.boundary_weight, config.none_weight,
+        )  # fmt: skip
+        return DiffusionNerOutput(logits=logits, left=left, right=right), loss
+
+    def expand(
+        self, entities: torch.Tensor, num_words: torch.Tensor, noise: SentenceNoise
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Targets `(M, 3)` = left, right, class for each sentence, and x_0 `(B, K, 2)`, theirs and random spans'."""
+        config = self.config
+        gold = [rows[rows[:, 0] >= 0] - rows.new_tensor([0, 1, -1]) for rows in entities]  # right inside, none = 0
+        most = max(len(rows) for rows in gold)
+        if most > config.num_noisy_spans:
+            logger.warning_once(
+                "A sentence has %d entities, more than num_noisy_spans=%d: as many noisy spans are trained with where "
+                "they are needed, and as many are needed at inference to find them all.",
+                most,
+                config.num_noisy_spans,
+            )
+        count = max(config.num_noisy_spans, most)
+        size = {"repeat": lambda n: count, "random": lambda n: n, "mixed": lambda n: max(n, count // 2)}
+        targets = [
+            rows[torch.arange(size[config.expansion](len(rows)), device=rows.device) % len(rows)]
+            if len(rows)
+            else rows
+            for rows in gold
+        ]
+        x0 = random_states(noise.normal(count, 2), config.scale, config.span_state)
+        for i, rows in enumerate(targets):
+            known = states_of_spans(
+                rows[None, :, :2], num_words[i : i + 1], config.scale, config.span_state, config.original_indices
+            )
+            x0[i, : len(rows)] = known[0]
+        if config.expansion != "repeat":  # the network knows its spans by their number: entities must not come first
+            x0 = x0.gather(1, noise.order(count).unsqueeze(-1).expand(-1, -1, 2))
+        return targets, x0
+
+    # ------------------------------------------------------------------------------------------------------ inference
+
+    def generate(
+        self,
+        words: torch.Tensor,
+        states: WordStates,
+        noise: SentenceNoise,
+        num_steps: int,
+        num_noisy_spans: int,
+        eta: float,
+        early_stop: bool,
+        seed: int | None = None,
+    ) -> DiffusionNerOutput:
+        """Denoise K random spans in γ steps (Algorithm 2); the last step's prediction is the answer.
+
+        A text whose entities a step has left as they were goes no further with `early_stop`, while others do.
+        """
+        config, num_words = self.config, states.num_words
+        schedule = alpha_bars(config.schedule, config.timesteps)
+        times = sampling_times(config.timesteps, num_steps)
+        x = noise.normal(num_noisy_spans, 2)
+        going = torch.arange(len(words), device=words.device)  # the rows that are not settled
+        steps = torch.zeros_like(going)
+        answer, before = None, None
+        for step, time in enumerate(times):
+            prediction = self.denoise(
+                words[going], states.mask[going], num_words[going], x[going], [time] * len(going)
+            )
+            answer = (
+                prediction
+                if answer is None
+                else [old.index_copy(0, going, new) for old, new in zip(answer, prediction, strict=True)]
+            )
+            steps[going] += 1
+            if step + 1 == len(times):
+                break
+            spans = torch.stack(
+                [answer[1].argmax(-1), answer[2].argmax(-1)], dim=-1
+            )  # (B, K, 2), right < left is possible
+            x0 = states_of_spans(spans, num_words, config.scale, config.span_state).clamp(-config.scale, config.scale)
+            x, sigma = ddim_step(x, x0, schedule[time], schedule[times[step + 1]], eta)
+            if sigma:
+                x = x + sigma * noise.normal(num_noisy_spans, 2)
+            if early_stop:
+                now = entity_codes(answer[0], spans)
+                if before is not None:
+                    going = going[(now[going] != before[going]).any(-1)]
+                    if len(going) == 0:
+                        break
+                before = now
+        logits, left, right = answer
+        return DiffusionNerOutput(logits=logits, left=left, right=right, steps=steps)
+
+    def candidates(self, output: DiffusionNerOutput, thresholds: list[float | None]) -> list[list[Entity]]:
+        """Of predictions with one span the one of the most probable type, if it reaches φ."""
+        config = self.config
+        defaults = thresholds_of(config.threshold, config.labels)
+        limits = [own if given is None else given for given, own in zip(thresholds, defaults, strict=True)]
+        p_left, left = output.left.float().sigmoid().max(-1)  # (B, K)
+        p_right, right = output.right.float().sigmoid().max(-1)
+        p_type, types = output.logits.float().softmax(-1).max(-1)
+        score = (p_left + p_right + p_type) / 3
+        ends = output.num_words.unsqueeze(1)
+        keep = (types > 0) & (left <= right) & (right < ends)
+        if config.max_span_length is not None:
+            keep &= right - left < config.max_span_length
+        result = []
+        for i in range(len(types)):
+            chosen = keep[i].nonzero().squeeze(1)
+            columns = (x[i, chosen].tolist() for x in (left, right, types, p_type, score))
+            best: dict[tuple, tuple] = {}
+            for first, last, type_, certainty, mean in zip(*columns, strict=True):
+                key = (first, last, type_) if config.multi_label else (first, last)
+                best[key] = max(best.get(key, ()), (certainty, mean, -type_, first, last))
+            result.append(
+                [
+                    Entity(first, last + 1, config.labels[-type_ - 1], mean)
+                    for _, mean, type_, first, last in best.values()
+                    if mean >= (limits[-type_ - 1] or 0.0)
+                ]
+            )
+        return result
+
+
+def entity_codes(logits: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
+    """`(B, K)`: a number for each different entity among the predictions of a row, sorted, padded with -1 in front.
+
+    Two rows are equal if and only if they hold the same entities, in whatever order and however often.
+    """
+    types = logits.argmax(-1)
+    left, right = spans.unbind(-1)
+    code = (left * (int(spans.max()) + 1) + right) * logits.size(-1) + types
+    code = code.masked_fill((types == 0) | (left > right), -1).sort(-1).values
+    again = torch.zeros_like(code, dtype=torch.bool)
+    again[:, 1:] = code[:, 1:] == code[:, :-1]
+    return code.masked_fill(again, -1).sort(-1).values

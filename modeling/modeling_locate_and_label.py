@@ -1,0 +1,418 @@
+"""Locate and Label (paper 003): propose seeds, filter them, regress their boundaries, label what is left, decode."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from transformers.utils import ModelOutput
+
+from .configuration_nested_ner import NestedNerConfig
+from .decoding import Entity, span_candidates
+from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .span_regression import (
+    Spans,
+    boundary_loss,
+    distinct,
+    focal_loss,
+    gold_spans,
+    join,
+    overlap_loss,
+    pair,
+    sample_examples,
+    seed_spans,
+    shift,
+    soft_nms,
+    soft_weights,
+)
+from .spans import fill_cells, first_labels, max_in_table, max_table
+from .token_representation import TokenRepresentation
+from .word_inputs import WORD_INPUTS, WordInputs
+
+BLOCK = 2048  # spans scored at once where no gradient is needed
+
+
+class LocateAndLabelConfig(NestedNerConfig):
+    """Locate and Label. The paper's L is `max_span_length`, its δ is `threshold`.
+
+    Args:
+        windows: sizes of the seed spans, as far as they do not exceed L; None for all sizes up to L.
+        alpha1: the least IoU with an entity of a seed that shall be kept and moved there.
+        alpha2: the least IoU with an entity of a moved span that gets its label; 1.0: it must match exactly.
+        eta: η, how strongly a partial match counts less in training; 0: no soft examples, all count alike.
+        negative_ratio: seeds without an entity drawn for each positive one in training; None for all of them.
+        extra_negatives: and how many more in each sentence (the authors' code).
+        gamma: γ of the filter's focal loss.
+        classifier_gamma: the same for the classifier: 0, cross entropy, in the paper; 2 in the authors' code.
+        lambda1, lambda2, lambda3: weights of the losses of filter, regressor and classifier. Each is a mean over the
+            spans it looks at; the paper writes sums.
+        use_filter: without it all seeds are moved and labelled.
+        use_regressor: without it seeds stay where they are, and only spans of the windows' sizes can be found.
+        filter_threshold: the least probability of a seed that is kept (the authors' 1/6; for KBP17 1/2).
+        soft_nms_decay: u, by which a score falls beside a better one; 1: no Soft-NMS.
+        soft_nms_iou: k, the IoU from which on it does.
+        threshold: δ, the least score after that.
+        dropout: before filter, regressor and classifier, and on the inputs below.
+        last_layers: how many of the encoder's last layers are averaged; the authors take 4.
+        lstm_size: of a BiLSTM over the words, both directions together; 0 for none.
+        vector_dim: of word vectors; 0 for none. They are frozen and part of the model: see `from_encoder`.
+        vector_words, vectors_lowercase: how many there are, and whether they know lower-case words only.
+        char_size: of a BiLSTM over each word's characters, in each direction; 0 for none.
+        pos_dim: of embeddings of part-of-speech tags; 0 for none.
+        pos_tags: the tags that have an embedding of their own.
+        pos_tagger: the spaCy pipeline that tags text which comes without tags.
+    """
+
+    model_type = "locate_and_label"
+
+    max_span_length: int = 15
+    windows: list[int] | None = field(default_factory=lambda: [1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15])
+    alpha1: float = 0.7
+    alpha2: float = 1.0
+    eta: float = 1.0
+    negative_ratio: float | None = 5
+    extra_negatives: int = 2
+    gamma: float = 2.0
+    classifier_gamma: float = 0.0
+    lambda1: float = 1.0
+    lambda2: float = 0.1
+    lambda3: float = 1.0
+    use_filter: bool = True
+    use_regressor: bool = True
+    filter_threshold: float = 1 / 6
+    soft_nms_decay: float = 0.9
+    soft_nms_iou: float = 0.6
+    threshold: float | dict | None = 0.5
+    dropout: float = 0.5
+    last_layers: int = 1
+    lstm_size: int = 0
+    vector_dim: int = 0
+    vector_words: int = 0
+    vectors_lowercase: bool = False
+    char_size: int = 0
+    pos_dim: int = 0
+    pos_tags: list[str] = field(default_factory=list)
+    pos_tagger: str | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        if self.windows is not None and not (
+            isinstance(self.windows, list) and self.windows and all(isinstance(w, int) and w > 0 for w in self.windows)
+        ):
+            raise ValueError(f"windows={self.windows!r} must be a list of sizes in words, e.g. [1, 2, 3, 5].")
+        if not self.seed_sizes:
+            raise ValueError(
+                f"windows={self.windows} are all larger than max_span_length={self.max_span_length}: there is no seed."
+            )
+        for name in ("alpha1", "alpha2", "filter_threshold", "soft_nms_decay", "soft_nms_iou"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)} must lie between 0 and 1.")
+        for name in ("eta", "negative_ratio", "extra_negatives", "gamma", "classifier_gamma", "lambda1", "lambda2",
+                     "lambda3", "lstm_size", "vector_dim", "char_size", "pos_dim"):  # fmt: skip
+            if (value := getattr(self, name)) is not None and value < 0:
+                raise ValueError(f"{name}={value} must not be negative.")
+        if self.lstm_size % 2:
+            raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
+        if self.boundary_smoothing:
+            raise ValueError(
+                f"boundary_smoothing={self.boundary_smoothing}: locate_and_label weighs spans near an entity by eta "
+                "instead. Set boundary_smoothing=0."
+            )
+        layers = None if self.encoder_config is None else self.encoder_config.num_hidden_layers
+        if self.last_layers < 1 or (layers is not None and self.last_layers > layers):
+            raise ValueError(f"last_layers={self.last_layers} must lie between 1 and the encoder's {layers}.")
+
+    @property
+    def seed_sizes(self) -> list[int]:
+        """Sizes of the seeds, in words."""
+        sizes = range(1, self.max_span_length + 1) if self.windows is None else sorted(set(self.windows))
+        return [size for size in sizes if size <= self.max_span_length]
+
+    @property
+    def concatenated_size(self) -> int:
+        """Of all that is known of a word, before the BiLSTM."""
+        return self.encoder_config.hidden_size + self.pos_dim + self.vector_dim + 2 * self.char_size
+
+    @property
+    def hidden_size(self) -> int:
+        """d, of h_i."""
+        return self.lstm_size or self.concatenated_size
+
+    def word_inputs(self) -> WordInputs | None:
+        if not (self.vector_dim or self.char_size or self.pos_dim):
+            return None
+        return WordInputs(
+            vectors=self.vector_dim > 0,
+            lowercase=self.vectors_lowercase,
+            characters=self.char_size > 0,
+            pos_tags=self.pos_tags if self.pos_dim else None,
+            pos_tagger=self.pos_tagger,
+        )
+
+
+@dataclass
+class LocateAndLabelOutput(NestedNerOutput):
+    """`logits (B, P, m + 1)` of the `spans (B, P, 2)` that were labelled, padded with -1; P differs by batch.
+
+    Attributes:
+        num_seeds: `(B,)` proposed spans.
+        num_kept: `(B,)` those that passed the filter.
+    """
+
+    spans: torch.Tensor | None = None
+    num_seeds: torch.Tensor | None = None
+    num_kept: torch.Tensor | None = None
+
+
+class SpanReader:
+    """Reads spans off the words `(B, T, d)` of a batch: pooled words, and where the boundary words are."""
+
+    def __init__(self, words: torch.Tensor, num_words: torch.Tensor):
+        self.words, self.num_words, self.length = words.flatten(0, 1), num_words, words.size(1)  # (B * T, d)
+        self._table, self._longest, self._grid = None, 0, words
+
+    def inner(self, spans: Spans) -> tuple[torch.Tensor, torch.Tensor]:
+        """The first and the last word, as indices of `words`."""
+        return spans.row * self.length + spans.start, spans.row * self.length + spans.end - 1
+
+    def outer(self, spans: Spans) -> tuple[torch.Tensor, torch.Tensor]:
+        """The words before and after; at an edge of the sentence, the edge itself."""
+        before = (spans.start - 1).clamp(min=0)
+        after = torch.minimum(spans.end, self.num_words[spans.row] - 1)
+        return spans.row * self.length + before, spans.row * self.length + after
+
+    def pooled(self, spans: Spans) -> torch.Tensor:
+        """`(N, d)`, the element-wise maximum of the words."""
+        longest = int((spans.end - spans.start).max()) if len(spans.row) else 1
+        if longest > self._longest:  # seeds are short; a moved span may be as long as the sentence
+            self._table, self._longest = max_table(self._grid, longest), longest
+        return max_in_table(self._table, *spans)
+
+
+class SpanMlp(nn.Module):
+    """W2·GELU(W1 [h^p; h_left; h_right] + b1) + b2 of spans, by their inner or their outer boundary words.
+
+    A linear map of a concatenation is the sum of the maps of its parts: each word is mapped once, not once a span.
+    """
+
+    def __init__(self, size: int, out_features: int, dropout: float, boundary: str):
+        super().__init__()
+        self.boundary = boundary
+        self.dropout = nn.Dropout(dropout)
+        self.hidden = nn.Linear(3 * size, size)
+        self.output = nn.Linear(size, out_features)
+
+    def forward(self, reader: SpanReader, spans: Spans) -> torch.Tensor:
+        """`(N, out)`"""
+        # Contiguous, so that the result does not depend (in the last bit) on where in memory the matrix was loaded to.
+        w_pooled, w_left, w_right = (w.contiguous() for w in self.hidden.weight.chunk(3, dim=1))
+        as_left = self.dropout(reader.words) @ w_left.T + self.hidden.bias  # (B * T, d)
+        as_right = self.dropout(reader.words) @ w_right.T
+
+        def score(spans: Spans) -> torch.Tensor:
+            left, right = getattr(reader, self.boundary)(spans)
+            hidden = self.dropout(reader.pooled(spans)) @ w_pooled.T
+            hidden = hidden + as_left.index_select(0, left) + as_right.index_select(0, right)
+            return self.output(nn.functional.gelu(hidden))
+
+        if torch.is_grad_enabled():
+            return score(spans)
+        # So that memory does not grow with the number of spans.
+        blocks = torch.arange(len(spans.row), device=spans.row.device).split(BLOCK)
+        return torch.cat([score(spans.at(block)) for block in blocks])
+
+
+class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
+    """A two-stage identifier: seeds → filter → regressor → classifier → Soft-NMS.
+
+    ```python
+    >>> model = LocateAndLabelForNestedNer.from_encoder("bert-base-cased", labels=["PER", "ORG"], windows=[1, 2, 4, 8])
+    >>> output = model.eval()(**batch)
+    >>> output.num_kept.sum() / output.num_seeds.sum()  # what the filter let pass
+    ```
+    """
+
+    config_class = LocateAndLabelConfig
+    word_input_names = WORD_INPUTS
+    # The filter asks whether a span is an entity of any label: a label that is not annotated would mislead it.
+    learns_from_some_labels = False
+
+    def __init__(self, config: LocateAndLabelConfig):
+        super().__init__(config)
+        size, dropout = config.hidden_size, config.dropout
+        self.tokens = TokenRepresentation(config)
+        self.filter = SpanMlp(size, 1, dropout, "inner") if config.use_filter else None
+        self.regressor = SpanMlp(size, 2, dropout, "outer") if config.use_regressor else None
+        self.classifier = SpanMlp(size, config.num_labels + (0 if config.multi_label else 1), dropout, "inner")
+        self.post_init()
+
+    @classmethod
+    def from_encoder(cls, name_or_path: str, labels: list[str], *, vectors=None, **config):
+        """Build the model on a pretrained encoder and, if given, word vectors.
+
+        Args:
+            vectors: word vectors with `words`, `table()` and `lowercase`, as from `hf_spanner.vectors.read_vectors`.
+            **config: see the base class.
+        """
+        if vectors is not None:
+            table = vectors.table()  # padding, unknown words, then the words
+            config |= {"vector_words": len(vectors.words), "vector_dim": table.size(1)}
+            config.setdefault("vectors_lowercase", vectors.lowercase)
+        model = super().from_encoder(name_or_path, labels, **config)
+        if vectors is not None:
+            model.tokens.vectors.fill(vectors.words, table[2:], table[1])
+        return model
+
+    # ------------------------------------------------------------------------------------------ token representation
+
+    @property
+    def needs_hidden_states(self) -> bool:
+        return self.config.last_layers > 1
+
+    def subword_states(self, encoded: ModelOutput) -> torch.Tensor:
+        if self.config.last_layers == 1:
+            return encoded.last_hidden_state
+        return torch.stack(encoded.hidden_states[-self.config.last_layers :]).mean(0)
+
+    def encode(self, input_ids, attention_mask, word_ids, num_words, **kwargs) -> WordStates:
+        inputs = {name: kwargs.pop(name) for name in self.word_input_names if name in kwargs}
+        states = super().encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
+        states.words = self.tokens(states.words, num_words, **inputs)
+        return states
+
+    # --------------------------------------------------------------------------------------------- locate, then label
+
+    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> LocateAndLabelOutput:
+        """Propose, filter, regress, label; `candidates` decodes. In training all examples pass the filter."""
+        reader = SpanReader(states.words, states.num_words)
+        examples = entities if self.training else None
+        seeds = self.propose(states.num_words, examples)
+        filter_logits, proposals = self.filter_seeds(reader, seeds, keep_all=examples is not None)
+        offsets, spans = self.regress(reader, proposals, keep_all=examples is not None)
+        logits = self.classifier(reader, spans)  # (N, classes), Eq. 8-10
+        output = self.collect(seeds, proposals, spans, logits, batch=len(states.words))
+        if entities is not None:  # Eq. 17
+            output.loss = (
+                self.config.lambda1 * self.filter_loss(seeds, filter_logits, entities)
+                + self.config.lambda2 * self.regressor_loss(proposals, offsets, entities)
+                + self.config.lambda3 * self.classifier_loss(spans, logits, entities)
+            )
+        return output
+
+    def propose(self, num_words: torch.Tensor, entities: torch.Tensor | None) -> Spans:
+        """Seeds of all windows; as examples, the gold spans too, and only a sample of the seeds without an entity."""
+        seeds = seed_spans(num_words, self.config.seed_sizes)
+        if entities is None:
+            return seeds
+        seeds = join(seeds, gold_spans(entities))
+        if self.config.negative_ratio is None:
+            return seeds
+        positive = pair(seeds, entities, self.config.num_labels).iou >= self.config.alpha1
+        ratio, extra = self.config.negative_ratio, self.config.extra_negatives
+        return seeds.at(sample_examples(positive, seeds.row, len(num_words), ratio, extra))
+
+    def filter_seeds(self, reader: SpanReader, seeds: Spans, keep_all: bool) -> tuple[torch.Tensor | None, Spans]:
+        """The filter's logits `(N,)` and the seeds that pass (Eq. 1-3)."""
+        if self.filter is None:
+            return None, seeds
+        logits = self.filter(reader, seeds).squeeze(-1)
+        passed = logits.float().sigmoid() >= self.config.filter_threshold
+        return logits, seeds if keep_all else seeds.at(passed)
+
+    def regress(self, reader: SpanReader, spans: Spans, keep_all: bool) -> tuple[torch.Tensor | None, Spans]:
+        """The regressor's offsets `(N, 2)` and the spans as they are then (Eq. 4-7), each once: two seeds may meet."""
+        if self.regressor is None:
+            return None, spans
+        offsets = self.regressor(reader, spans)
+        spans = shift(spans, offsets, reader.num_words)
+        return offsets, spans if keep_all else distinct(spans)
+
+    def collect(
+        self, seeds: Spans, proposals: Spans, spans: Spans, logits: torch.Tensor, batch: int
+    ) -> LocateAndLabelOutput:
+        """Lists of spans and their logits as tensors `(B, P, ·)`, the form in which they leave the model."""
+        counts = spans.per_sentence(batch)
+        width = int(counts.max())
+        place = torch.arange(len(spans.row), device=counts.device) - (counts.cumsum(0) - counts)[spans.row]
+        cells = spans.row * width + place
+        places = torch.stack([spans.start, spans.end], dim=-1)
+        return LocateAndLabelOutput(
+            logits=fill_cells(logits, cells, batch, width),
+            spans=fill_cells(places + 1, cells, batch, width) - 1,
+            num_seeds=seeds.per_sentence(batch),
+            num_kept=proposals.per_sentence(batch),
+        )
+
+    # ------------------------------------------------------------------------------------------------------- training
+
+    def filter_loss(self, seeds: Spans, logits: torch.Tensor | None, entities: torch.Tensor) -> torch.Tensor | float:
+        """Eq. 12: focal loss, seeds weighted by their IoU."""
+        if logits is None:
+            return 0.0
+        overlap, alpha = pair(seeds, entities, self.config.num_labels).iou, self.config.alpha1
+        losses = focal_loss(logits.float(), overlap >= alpha, self.config.gamma)
+        return mean(soft_weights(overlap, alpha, self.config.eta) * losses)
+
+    def regressor_loss(
+        self, proposals: Spans, offsets: torch.Tensor | None, entities: torch.Tensor
+    ) -> torch.Tensor | float:
+        """Eq. 13 over the proposals that belong to an entity. Nothing is rounded or clamped: it can always repair."""
+        if offsets is None:
+            return 0.0
+        gold = pair(proposals, entities, self.config.num_labels)
+        gold_start, gold_end = gold.start.float(), gold.end.float()
+        left, right = offsets.float().unbind(-1)
+        targets = torch.stack([gold_start - proposals.start, gold_end - proposals.end], dim=-1)
+        losses = boundary_loss(offsets.float(), targets)
+        losses = losses + overlap_loss(proposals.start + left, proposals.end + right, gold_start, gold_end)
+        return mean(losses[gold.iou >= self.config.alpha1])
+
+    def classifier_loss(self, spans: Spans, logits: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
+        """Eq. 16 for the spans as they are after the shift, paired anew: a gold span is never taught to be none."""
+        gold, alpha = pair(spans, entities, self.config.num_labels), self.config.alpha2
+        labels = gold.labels & (gold.iou >= alpha).unsqueeze(1)  # (N, m)
+        if self.config.multi_label:
+            losses = nn.functional.binary_cross_entropy_with_logits(logits.float(), labels.float(), reduction="none")
+            losses = losses.sum(-1)
+        else:
+            losses = focal_loss(logits.float(), first_labels(labels), self.config.classifier_gamma)
+        return mean(soft_weights(gold.iou, alpha, self.config.eta) * losses)
+
+    # ------------------------------------------------------------------------------------------------------- decoding
+
+    def candidates(self, output: LocateAndLabelOutput, thresholds: list[float | None]) -> list[list[Entity]]:
+        """The best label of each span, Soft-NMS, and what still reaches its threshold then.
+
+        A score can only fall: what does not reach the threshold before need not be looked at.
+        """
+        mask = output.spans[..., 0] >= 0
+        logits, mask = output.logits.unsqueeze(2), mask.unsqueeze(2)  # a grid whose "words" are the spans
+        found = span_candidates(logits, mask, self.config.labels, thresholds, self.config.multi_label)
+        limits = dict(zip(self.config.labels, thresholds, strict=True))
+        result = []
+        for places, entities in zip(output.spans.tolist(), found, strict=True):
+            entities = [Entity(*places[e.start], e.label, e.score) for e in entities]
+            entities = soft_nms(entities, self.config.soft_nms_decay, self.config.soft_nms_iou)
+            result.append([e for e in entities if e.score >= (limits[e.label] or 0)])
+        return result
+
+    # ---------------------------------------------------------------------------------------------- what can be found
+
+    @property
+    def needs_span_cap(self) -> bool:
+        return not self.config.use_regressor
+
+    @property
+    def span_sizes(self) -> tuple[int, ...] | None:
+        return None if self.config.use_regressor else tuple(self.config.seed_sizes)
+
+    @property
+    def learnt_length(self) -> int | None:
+        """Of a longer entity no seed covers a share of α1."""
+        if not self.config.use_regressor or self.config.alpha1 == 0:
+            return None
+        return int(self.config.seed_sizes[-1] / self.config.alpha1)
+
+
+def mean(losses: torch.Tensor) -> torch.Tensor:
+    """0, with a gradient, of nothing."""
+    return losses.sum() / max(len(losses), 1)

@@ -1,0 +1,452 @@
+"""The base of every approach: an encoder, words from its sub-words, a head, and (if bundled) a tagging head too."""
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModel
+from transformers import initialization as init
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.auto.modeling_auto import MODEL_MAPPING
+from transformers.utils import ModelOutput
+
+from .boundary_smoothing import smooth_targets
+from .configuration_nested_ner import CODE_FIELDS, NestedNerConfig, check_labels
+from .decoding import Entity, resolve_overlaps, span_candidates, thresholds_of
+from .saving import remove_other_code, whole_or_not_at_all
+from .spans import first_labels, sample_negatives, span_mask, span_targets
+from .tagging import CRF, TaggingHead, exclude
+from .words import pool_words
+
+
+@dataclass
+class NestedNerOutput(ModelOutput):
+    """What `forward` returns.
+
+    Attributes:
+        loss: if `entities` were given.
+        logits: the approach's own; for span approaches `(B, T, K, m + 1)` on the grid of `spans.py`, class 0 = none.
+        tag_logits: `(B, T, 2m + 1)` of the tagging head, if there is one.
+        num_words: `(B,)`, so that the output can be decoded by itself.
+        span_representations: pre-logit vectors of the spans, where an approach has them and they were asked for.
+        hidden_states, attentions: the encoder's, if asked for.
+    """
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+    tag_logits: torch.Tensor | None = None
+    num_words: torch.Tensor | None = None
+    span_representations: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[torch.Tensor, ...] | None = None
+
+
+@dataclass
+class WordStates:
+    """A batch of sentences after the encoder: what heads work on."""
+
+    words: torch.Tensor  # (B, T, d)
+    mask: torch.Tensor  # (B, T), a prefix of true values in every row
+    num_words: torch.Tensor  # (B,)
+    sentence: torch.Tensor  # (B, d), the vector of [CLS]: e_0 of paper 001
+    encoder: ModelOutput  # the encoder's own output
+    attention_mask: torch.Tensor  # (B, S)
+    word_ids: torch.Tensor  # (B, S)
+    annotated_labels: torch.Tensor | None = None  # (B, m), if not every sentence is annotated with every label
+    input_ids: torch.Tensor | None = None  # (B, S)
+    output_span_representations: bool = False  # whether the caller wants them
+    inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
+
+
+class NestedNerPreTrainedModel(PreTrainedModel):
+    """Encoder → words → head → entities. An approach has `recognise` and, unless it is a span grid, `candidates`.
+
+    ```python
+    >>> model = SpanNerForNestedNer.from_encoder("bert-base-cased", labels=["PER", "ORG"], max_span_length=8)
+    >>> output = model(input_ids, attention_mask, word_ids, num_words, entities)  # a batch of the collator
+    >>> output.loss.backward()
+    >>> model.decode(output)
+    [[Entity(start=0, end=2, label='PER', score=0.98)], ...]
+    ```
+    """
+
+    config_class = NestedNerConfig
+    base_model_prefix = "encoder"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    # The loss is a mean over a batch: under gradient accumulation and several processes the Trainer must scale it.
+    accepts_loss_kwargs = False
+    # The name under which a repository offers the class; what saves the files that define it beside the weights.
+    _auto_class = "AutoModelForTokenClassification"
+
+    # What the approach's own head makes: "span" approaches can be bundled with a tagging head.
+    head = "span"
+    # Parameters that come from the pretrained encoder and train with its learning rate.
+    encoder_lr_prefixes = ("encoder.",)
+    # Inputs by word that `encode` takes beside the sub-words (see `word_inputs.py`).
+    word_input_names: tuple[str, ...] = ()
+    # Whether the head reads all layers of the encoder and not only the last.
+    needs_hidden_states = False
+    # Whether the loss is a sum over a sentence's spans, averaged over sentences, and not a mean over spans.
+    loss_per_sentence = False
+    # Whether the span cap bounds what can be found (SeqNER has none).
+    needs_span_cap = True
+    # Sizes of the spans that can be found, where these are not all sizes up to the cap.
+    span_sizes: tuple[int, ...] | None = None
+    # The longest entities that the approach learns to find, where it has no cap.
+    learnt_length: int | None = None
+    # Whether spans must be given, as `entities`, and are only typed (SNG as published).
+    needs_spans = False
+    # Whether a sentence can be trained against some of the labels only (see `annotated_labels`).
+    learns_from_some_labels = True
+    # Fields of the configuration that `forward`, and with it the pipeline, also takes as arguments for one call.
+    inference_parameters: tuple[str, ...] = ()
+    # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
+    publish: Callable | None = None
+
+    def __init__(self, config: NestedNerConfig):
+        super().__init__(config)
+        self.encoder = self.make_encoder(config)
+        self.tagger = None
+        if self.head == "seq" or config.bundle_weight is not None:
+            self.tagger = TaggingHead(config.hidden_size, config.num_labels, config.dropout, config.use_crf)
+
+    def make_encoder(self, config: NestedNerConfig) -> nn.Module:
+        """The encoder with random weights; its output has `last_hidden_state (B, S, d)`."""
+        if config.encoder_config is None:
+            raise ValueError(
+                f"{type(config).__name__} has no encoder_config: build the model with "
+                f"`{type(self).__name__}.from_encoder(name_or_path, labels=[...])`."
+            )
+        return AutoModel.from_config(config.encoder_config, **_encoder_kwargs(config.encoder_config))
+
+    @classmethod
+    def from_encoder(cls, name_or_path: str, labels: list[str], *, revision: str | None = None, token=None, **config):
+        """Build the model on a pretrained encoder; everything else starts at random.
+
+        This is the only place where an encoder's weights are loaded: a saved model is complete by itself.
+
+        Args:
+            name_or_path: a Hub id or a folder of any `AutoModel` encoder.
+            labels: the entity types.
+            revision, token: passed to the Hub.
+            **config: fields of the approach's configuration.
+        """
+        hub = {"revision": revision, "token": token, "trust_remote_code": False}
+        encoder_config = AutoConfig.from_pretrained(name_or_path, **hub)
+        max_subwords = config.pop("max_subwords", None)
+        config = cls.config_class(encoder_config=encoder_config.to_dict(), labels=check_labels(labels), **config)
+        model = cls(config)
+        encoder = AutoModel.from_pretrained(
+            name_or_path,
+            config=config.encoder_config,
+            dtype=torch.float32,
+            **hub,
+            **_encoder_kwargs(encoder_config),
+        )
+        model.encoder.load_state_dict(encoder.state_dict())
+        config.encoder_config._name_or_path = ""
+        # Trained on sentences, no approach gains from more than 512 at once; it is there for who asks.
+        config.max_subwords = max_subwords or min(max_positions(encoder), 512)
+        if config.max_subwords > max_positions(encoder):
+            raise ValueError(
+                f"max_subwords={max_subwords} is more than the {max_positions(encoder)} positions of {name_or_path!r}."
+            )
+        model.after_encoder_loaded()
+        return model
+
+    def after_encoder_loaded(self) -> None:
+        """For approaches that initialise more from the encoder than the encoder itself."""
+
+    # ----------------------------------------------------------------------------------------- to and from the Hub
+
+    def save_pretrained(self, save_directory: str | os.PathLike, is_main_process: bool = True, **kwargs) -> None:
+        """Save weights, configuration, and the code of model and pipeline: the folder runs without this package.
+
+        Whatever happens meanwhile, the folder never looks complete before it is.
+        """
+        # Imported here and used by name: transformers copies what a model's file imports, so the pipeline comes along.
+        from .pipeline_nested_ner import NestedNerPipeline
+
+        if not is_main_process:
+            return super().save_pretrained(save_directory, is_main_process=False, **kwargs)
+        if kwargs.get("push_to_hub"):
+            kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
+        before = {name: getattr(self.config, name) for name in CODE_FIELDS if hasattr(self.config, name)}
+        self.config.auto_map = {"AutoModel": _reference(type(self))}
+        self.config.custom_pipelines = {
+            "nested-ner": {"impl": _reference(NestedNerPipeline), "pt": [self._auto_class], "type": "text"}
+        }
+        try:
+            with whole_or_not_at_all(save_directory) as folder:
+                super().save_pretrained(folder, **kwargs)
+                remove_other_code(save_directory, inspect.getfile(type(self)), needed=folder)
+        finally:  # a model in memory has its classes; only the file needs to say where they are
+            for name in CODE_FIELDS:
+                delattr(self.config, name)
+            self.config.update(before)
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path, *args, **kwargs):
+        """As always, but from safetensors alone: a pickle of weights could run code, and is refused."""
+        if kwargs.setdefault("use_safetensors", True) is not True:
+            raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
+        return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+
+    def push_to_hub(self, repo_id: str, **kwargs):
+        """Upload what `save_pretrained` saves; with hf_spanner also tokenizer, card, recipe and results."""
+        if self.publish is None:
+            return super().push_to_hub(repo_id, **kwargs)
+        return self.publish(repo_id, **kwargs)
+
+    # ------------------------------------------------------------------------------------------------ forward
+
+    def encode(self, input_ids, attention_mask, word_ids, num_words, **kwargs) -> WordStates:
+        """Run the encoder and pool its sub-words into words."""
+        if word_ids is None or num_words is None:
+            raise ValueError(
+                "forward needs `word_ids` (B, S) and `num_words` (B,) beside `input_ids`: let `NestedNerCollator` or "
+                "the 'nested-ner' pipeline make the batch."
+            )
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        if self.needs_hidden_states:
+            kwargs["output_hidden_states"] = True
+        encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
+        states = self.subword_states(encoded)
+        word_ids = word_ids.masked_fill(attention_mask == 0, -1)
+        length = max(int(num_words.max()), 1)
+        first = attention_mask.argmax(1)  # 0, unless padded on the left
+        return WordStates(
+            words=pool_words(states, word_ids, length, self.config.word_pooling),
+            mask=torch.arange(length, device=states.device) < num_words.unsqueeze(1),
+            num_words=num_words,
+            sentence=states[torch.arange(len(states), device=states.device), first],
+            encoder=encoded,
+            attention_mask=attention_mask,
+            word_ids=word_ids,
+            input_ids=input_ids,
+        )
+
+    def subword_states(self, encoded: ModelOutput) -> torch.Tensor:
+        """The sub-word vectors `(B, S, d)` that words are made of."""
+        return encoded.last_hidden_state
+
+    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+        """The approach itself: logits, and the loss if `entities` are given."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `recognise`.")
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        word_ids: torch.Tensor | None = None,
+        num_words: torch.Tensor | None = None,
+        entities: torch.Tensor | None = None,
+        annotated_labels: torch.Tensor | None = None,
+        output_span_representations: bool = False,
+        **kwargs,
+    ) -> NestedNerOutput:
+        """
+        Args:
+            input_ids, attention_mask: `(B, S)` sub-words.
+            word_ids: `(B, S)` the word of each sub-word, -1 for special, padding and context tokens.
+            num_words: `(B,)`.
+            entities: `(B, E, 3)` gold start, end (exclusive), label id; padded with -1.
+            annotated_labels: `(B, m)` the labels that a sentence is annotated with, if corpora of different labels are
+                trained together: the others take no part in its loss.
+            output_span_representations: return the spans' pre-logit vectors, if the approach has them.
+            **kwargs: `output_hidden_states`, `output_attentions` for the encoder; the inputs by word for which the
+                configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`.
+        """
+        inference = {key: value for key, value in kwargs.items() if key in self.inference_parameters}
+        known = ("output_hidden_states", "output_attentions", *self.word_input_names)
+        kwargs = {key: value for key, value in kwargs.items() if key in known}
+        states = self.encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
+        if annotated_labels is not None and not self.learns_from_some_labels:
+            raise ValueError(
+                f"{self.config.model_type} must be trained against all its labels: train on corpora of different "
+                "labels one by one, or choose an approach that scores all spans, such as span_ner."
+            )
+        states.annotated_labels = annotated_labels
+        states.output_span_representations = output_span_representations
+        states.inference = self.inference_settings(**inference)
+        output = self.recognise(states, entities)
+        if output_span_representations and output.span_representations is None:
+            raise ValueError(f"{self.config.model_type} has no span representations to give; dspert and span_ner do.")
+        if self.is_bundled:
+            output.tag_logits = self.tagger(states.words)
+            if entities is not None:  # L = α·L_seq + (1 - α)·L_span
+                alpha = self.config.bundle_weight
+                tag_loss = self.tagger.loss(
+                    output.tag_logits, entities, states.mask, self.loss_per_sentence, annotated_labels
+                )
+                output.loss = alpha * tag_loss + (1 - alpha) * output.loss
+        output.num_words = num_words
+        output.hidden_states = states.encoder.get("hidden_states") if kwargs.get("output_hidden_states") else None
+        output.attentions = states.encoder.get("attentions") if kwargs.get("output_attentions") else None
+        return output
+
+    def inference_settings(self, **given) -> dict[str, Any]:
+        """The approach's own inference parameters: those given (and not None), the configuration's for the others."""
+        if unknown := sorted(set(given) - set(self.inference_parameters)):
+            known = f"only {', '.join(self.inference_parameters)}" if self.inference_parameters else "none"
+            raise TypeError(f"{self.config.model_type} knows no inference parameter {unknown[0]!r}, {known}.")
+        settings = {name: getattr(self.config, name) for name in self.inference_parameters}
+        settings |= {name: value for name, value in given.items() if value is not None}
+        self.config.check_inference(settings)
+        return settings
+
+    @property
+    def output_layer(self) -> nn.Linear | None:
+        """The map from span representations to logits, of an approach that has them."""
+        return None
+
+    @property
+    def is_bundled(self) -> bool:
+        return self.head == "span" and self.tagger is not None
+
+    # ------------------------------------------------------------------------------------------------- decode
+
+    def candidates(self, output: NestedNerOutput, thresholds: list[float | None]) -> list[list[Entity]]:
+        """Scored entities of the approach's own head, before overlaps are resolved."""
+        mask = span_mask(output.num_words, output.logits.size(1), output.logits.size(2))
+        return span_candidates(output.logits, mask, self.config.labels, thresholds, self.config.multi_label)
+
+    def decode(
+        self,
+        output: NestedNerOutput,
+        threshold: float | Mapping[str, float] | None = None,
+        overlap: str | None = None,
+        head: str | None = None,
+    ) -> list[list[Entity]]:
+        """Entities of each sentence, in text order. Deterministic; ties fall by score, start, end, label.
+
+        Args:
+            threshold: the least score, one number or by label; by default the configuration's.
+            overlap: `"flat"`, `"nested"` or `"any"`; by default the configuration's.
+            head: `"span"` or `"seq"` of a bundled model; by default `config.predict_from`.
+        """
+        threshold = self.config.threshold if threshold is None else threshold
+        thresholds = thresholds_of(threshold, self.config.labels)
+        head = self.choose_head(head)
+        if head == "seq":
+            logits = output.tag_logits
+            mask = torch.arange(logits.size(1), device=logits.device) < output.num_words.unsqueeze(1)
+            found = self.tagger.candidates(logits, mask, self.config.labels, thresholds)
+        else:
+            found = self.candidates(output, thresholds)
+        return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
+
+    def choose_head(self, head: str | None) -> str:
+        """Which head predicts: the one asked for, if the model has it."""
+        if head is None:
+            head = self.config.predict_from if self.is_bundled else self.head
+        available = ["span", "seq"] if self.is_bundled else [self.head]
+        if head not in available:
+            raise ValueError(
+                f"This {self.config.model_type} model has no {head!r} head, only {available}. "
+                "A span approach gets a 'seq' head by training with bundle_weight=0.1."
+            )
+        return head
+
+    # ----------------------------------------------------------------------------------- shared by span approaches
+
+    def span_loss(
+        self, logits: torch.Tensor, states: WordStates, entities: torch.Tensor, max_negatives: int | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Summed classification loss over the gold spans and (a sample of) the others of the grid, and their number.
+
+        Args:
+            logits: `(B, T, K, classes)`.
+            max_negatives: how many spans without an entity are drawn from each sentence; None for all.
+        """
+        batch, length, max_span, _ = logits.shape
+        targets = span_targets(entities, length, max_span, self.config.num_labels)
+        mask = span_mask(states.num_words, length, max_span)
+        gold = targets.any(-1)
+        if max_negatives is None:
+            chosen = mask
+        else:
+            chosen = gold | sample_negatives((mask & ~gold).flatten(1), max_negatives).view_as(gold)
+        if self.config.boundary_smoothing:
+            targets = smooth_targets(
+                entities,
+                states.num_words,
+                length,
+                max_span,
+                self.config.num_labels,
+                self.config.boundary_smoothing,
+                self.config.smoothing_size,
+                keep_long=self.config.smooth_long_entities,
+                normalise=not self.config.multi_label,
+            )
+        annotated = states.annotated_labels
+        if annotated is not None:
+            annotated = annotated[:, None, None].expand(-1, length, max_span, -1)[chosen]
+        return self.classification_loss(logits[chosen].float(), targets[chosen], annotated), chosen.sum()
+
+    def classification_loss(
+        self, logits: torch.Tensor, targets: torch.Tensor, annotated: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Summed loss of `(N, classes)` logits: cross entropy, or binary with `multi_label`.
+
+        Targets are label flags `(N, m)`, or probabilities `(N, m + 1)` of none and the labels. Where `annotated`
+        `(N, m)` is false a label takes no part.
+        """
+        soft = targets.is_floating_point()
+        if self.config.multi_label:
+            targets = targets[:, 1:] if soft else targets
+            weight = None if annotated is None else annotated.float()
+            return nn.functional.binary_cross_entropy_with_logits(logits, targets.float(), weight, reduction="sum")
+        if annotated is not None:
+            none = annotated.new_ones(len(annotated), 1)
+            logits = exclude(logits, torch.cat([none, annotated], dim=1))
+        return nn.functional.cross_entropy(logits, targets if soft else first_labels(targets), reduction="sum")
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, CRF):
+            for parameter in module.parameters():
+                init.zeros_(parameter)
+
+    @torch.no_grad()
+    def initialize_weights(self) -> None:
+        """Initialise what no checkpoint has filled; modules that say how they start (`initialise`) have the last word.
+
+        `_init_weights` cannot do that: transformers does not call it for a module without parameters of its own.
+        """
+        super().initialize_weights()
+        for module in self.modules():
+            if hasattr(module, "initialise"):
+                module.initialise()
+
+
+def _reference(cls: type) -> str:
+    """How a repository's config.json names a class: `file.Class`."""
+    return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
+
+
+def max_positions(encoder: nn.Module) -> int:
+    """The most sub-words that the encoder's position table holds, special tokens included (512 if it has no table)."""
+    for name, module in encoder.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            # RoBERTa and its kin number positions from behind the padding index, so the first rows are never reached.
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return getattr(encoder.config, "max_position_embeddings", None) or 512
+
+
+def _encoder_kwargs(encoder_config) -> dict:
+    """No pooler: nothing uses it, and unused parameters break data-parallel training."""
+    encoder_class = MODEL_MAPPING[type(encoder_config)]
+    has_pooler = "add_pooling_layer" in inspect.signature(encoder_class.__init__).parameters
+    return {"add_pooling_layer": False} if has_pooler else {}

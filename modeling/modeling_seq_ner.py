@@ -1,0 +1,38 @@
+"""SeqNER (paper 001): nested NER's flat baseline, one BIO tag a word."""
+
+import torch
+
+from .configuration_nested_ner import NestedNerConfig
+from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+
+
+class SeqNerConfig(NestedNerConfig):
+    """SeqNER: an affine map from each word to BIO tags, with softmax or (`use_crf=True`) a linear-chain CRF.
+
+    Tags cannot say nesting: the outermost entities are learnt and found, inner ones are out of reach. Any length is
+    in reach.
+    """
+
+    model_type = "seq_ner"
+
+    overlap: str = "flat"
+    predict_from: str = "seq"
+
+
+class SeqNerForNestedNer(NestedNerPreTrainedModel):
+    """Words e_1..e_T → Linear(d → 2m + 1) → BIO tags (Eq. 5 of paper 001)."""
+
+    config_class = SeqNerConfig
+    head = "seq"
+    needs_span_cap = False
+
+    def __init__(self, config: SeqNerConfig):
+        super().__init__(config)
+        self.post_init()
+
+    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+        logits = self.tagger(states.words)
+        loss = None
+        if entities is not None:
+            loss = self.tagger.loss(logits, entities, states.mask, annotated_labels=states.annotated_labels)
+        return NestedNerOutput(loss=loss, logits=logits, tag_logits=logits)

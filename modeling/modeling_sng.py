@@ -1,0 +1,202 @@
+"""SNG (paper 002) types a span from its own words alone: word vectors → BiLSTM → attention → Linear, no encoder."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import BaseModelOutput
+
+from .configuration_nested_ner import NestedNerConfig, check_labels
+from .decoding import Entity
+from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .span_networks import SPAN_NETWORKS, GivenSpans
+
+
+class SngConfig(NestedNerConfig):
+    """SNG. Build the model with `SngForNestedNer.from_vectors`.
+
+    Args:
+        vocab_size, vector_dim: of the table of word vectors; row 0 stands for padding, row 1 for unknown words.
+        freeze_vectors: leave the word vectors as they are (the paper) or train them too.
+        span_network: `"bilstm_attention"` (the paper) or `"bag"`, the baseline: Linear(mean of the span's vectors).
+        lstm_size: of the hidden state, in each direction.
+        spans: `"all"`: a recogniser, every span of at most `max_span_length` words gets a type or none. `"gold"`: as
+            published, the spans are given (as `entities`) and only typed; nothing can be found in a text.
+        max_negatives: spans without an entity drawn from a sentence in training (`spans="all"`); None for all of them.
+        full_batch: sum the loss over spans in place of the mean, so that gradients accumulated over the whole training
+            data are the paper's (one Adam step an epoch).
+        dropout: on the word vectors; the paper has none.
+        max_subwords: words read at once; there are no positions, so this only bounds memory.
+    """
+
+    model_type = "sng"
+    sub_configs = {}
+
+    vocab_size: int = 2
+    vector_dim: int = 300
+    freeze_vectors: bool = True
+    span_network: str = "bilstm_attention"
+    lstm_size: int = 200
+    spans: str = "all"
+    max_negatives: int | None = 100
+    full_batch: bool = False
+    dropout: float = 0.0
+    max_subwords: int = 1024
+    word_pooling: str = "first"
+    pad_token_id: int | None = 0
+
+    @property
+    def hidden_size(self) -> int:
+        return self.vector_dim
+
+    def _check(self) -> None:
+        if self.spans == "gold":
+            self.overlap = "any"  # spans that are given all stand
+        super()._check()
+        for field, choices in (("span_network", tuple(SPAN_NETWORKS)), ("spans", ("all", "gold"))):
+            if getattr(self, field) not in choices:
+                raise ValueError(f"{field}={getattr(self, field)!r} is unknown: choose one of {list(choices)}.")
+        if self.max_span_length is None:
+            raise ValueError("max_span_length=None: sng needs a number, as it looks at all spans up to that length.")
+        if self.max_negatives is not None and self.max_negatives < 1:
+            raise ValueError(f"max_negatives={self.max_negatives} must be at least 1, or None for all spans.")
+        if self.spans == "gold" and (self.multi_label or self.bundle_weight is not None):
+            raise ValueError(
+                "spans='gold' gives each given span one type: multi_label and bundle_weight do not go with it."
+            )
+
+
+@dataclass
+class SngOutput(NestedNerOutput):
+    """With `spans="gold"`, `logits` is `(B, E, m)` for the given `spans (B, E, 2)`, padded with -1; no none class."""
+
+    spans: torch.Tensor | None = None
+
+
+class WordVectorTable(nn.Module):
+    """The place of an encoder: a table of word vectors. Frozen, it is a buffer, and stays one when it is loaded."""
+
+    def __init__(self, config: SngConfig):
+        super().__init__()
+        self.pad = config.pad_token_id
+        vectors = torch.zeros(config.vocab_size, config.vector_dim)
+        if config.freeze_vectors:
+            self.register_buffer("vectors", vectors)
+        else:
+            self.vectors = nn.Parameter(vectors)
+
+    def forward(self, input_ids: torch.Tensor, **kwargs) -> BaseModelOutput:
+        states = nn.functional.embedding(input_ids, self.vectors, self.pad)  # (B, S, d)
+        return BaseModelOutput(last_hidden_state=states)
+
+
+class SngForNestedNer(NestedNerPreTrainedModel):
+    """Word vectors → span network → a type (or none) for each span.
+
+    ```python
+    >>> vectors = read_vectors("glove.6B.300d.txt.gz")  # of hf_spanner.vectors
+    >>> model = SngForNestedNer.from_vectors(vectors.table(), labels=["PER", "ORG"])
+    >>> tokenizer = vectors.tokenizer()
+    ```
+    """
+
+    config_class = SngConfig
+
+    def __init__(self, config: SngConfig):
+        super().__init__(config)
+        self.dropout = nn.Dropout(config.dropout)
+        none = 0 if self.needs_spans or config.multi_label else 1
+        self.network = SPAN_NETWORKS[config.span_network](config, config.num_labels + none)
+        self.post_init()
+
+    @property
+    def needs_spans(self) -> bool:
+        return self.config.spans == "gold"
+
+    @property
+    def needs_span_cap(self) -> bool:
+        return self.config.spans == "all"
+
+    def make_encoder(self, config: SngConfig) -> nn.Module:
+        return WordVectorTable(config)
+
+    @classmethod
+    def from_encoder(cls, *args, **kwargs):
+        raise ValueError("sng has no encoder: build it with `SngForNestedNer.from_vectors(table, labels=[...])`.")
+
+    @classmethod
+    def from_vectors(cls, table: torch.Tensor, labels: list[str], **config) -> "SngForNestedNer":
+        """Build the model on word vectors; everything else starts at random.
+
+        Args:
+            table: `(V, d)`; row 0 is for padding, row 1 for unknown words, as in `table()` of `hf_spanner.vectors`.
+            labels: the entity types.
+            **config: fields of [`SngConfig`].
+        """
+        sizes = {"vocab_size": table.shape[0], "vector_dim": table.shape[1]}
+        for field, size in sizes.items():
+            if config.setdefault(field, size) != size:
+                raise ValueError(f"{field}={config[field]}, but the word vectors have {size}: leave {field} out.")
+        model = cls(cls.config_class(labels=check_labels(labels), **config))
+        with torch.no_grad():
+            model.encoder.vectors.copy_(torch.as_tensor(table))
+        return model
+
+    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> SngOutput:
+        words = self.dropout(states.words)
+        if self.needs_spans:
+            return self._type_given_spans(words, entities)
+        logits = self.network(words, min(self.config.max_span_length, words.size(1)))
+        loss = None
+        if entities is not None:
+            total, count = self.span_loss(logits, states, entities, self.config.max_negatives)
+            loss = total if self.config.full_batch else total / count.clamp(min=1)
+        return SngOutput(loss=loss, logits=logits)
+
+    def _type_given_spans(self, words: torch.Tensor, entities: torch.Tensor | None) -> SngOutput:
+        """As published. A given span without a label (-1) is typed and costs nothing."""
+        if entities is None:
+            raise ValueError(
+                "This SNG model types spans that are given and cannot find entities in a text (spans='gold', as "
+                "published): pass `entities`, or train with spans='all'."
+            )
+        start, end, label = entities.unbind(-1)  # (B, E)
+        given = (start >= 0) & (end <= words.size(1))
+        logits = words.new_zeros(*start.shape, self.config.num_labels)
+        if given.any():
+            row = given.nonzero(as_tuple=True)[0]
+            typed, _ = self.network.score(GivenSpans.of(words, row, start[given], end[given]))
+            logits = logits.masked_scatter(given.unsqueeze(-1), typed.to(logits))
+        else:  # a batch may hold no entity: its gradient is zero, but there is one
+            logits = logits + 0 * sum(parameter.sum() for parameter in self.network.parameters())
+        known = given & (label >= 0)
+        loss = nn.functional.cross_entropy(logits[known].float(), label[known], reduction="sum")
+        loss = loss if self.config.full_batch else loss / known.sum().clamp(min=1)
+        spans = torch.where(given.unsqueeze(-1), entities[..., :2], -1)
+        return SngOutput(loss=loss, logits=logits, spans=spans)
+
+    def candidates(self, output: SngOutput, thresholds: list[float | None]) -> list[list[Entity]]:
+        """With given spans, the best type of each, if it reaches its threshold."""
+        if not self.needs_spans:
+            return super().candidates(output, thresholds)
+        scores, labels = output.logits.float().softmax(-1).max(-1)  # (B, E)
+        found: list[list[Entity]] = []
+        for spans, row_scores, row_labels in zip(output.spans.tolist(), scores.tolist(), labels.tolist(), strict=True):
+            entities = zip(spans, row_scores, row_labels, strict=True)
+            found.append(
+                [
+                    Entity(start, end, self.config.labels[label], score)
+                    for (start, end), score, label in entities
+                    if start >= 0 and score >= (thresholds[label] or 0)
+                ]
+            )
+        return found
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        if isinstance(module, (nn.LSTM, nn.Linear)):
+            module.reset_parameters()  # torch's own, as in the paper's code
+        elif isinstance(module, WordVectorTable):
+            nn.init.normal_(module.vectors)
+        else:
+            super()._init_weights(module)

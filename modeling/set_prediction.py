@@ -1,0 +1,96 @@
+"""Entities as a set: which prediction answers for which gold entity, and the loss of that (paper 004, after DETR)."""
+
+import torch
+from torch.nn import functional as F
+
+
+class HungarianMatcher:
+    """Assigns targets to predictions one to one so that the predictions find their targets as probable as can be.
+
+    Args:
+        class_weight, boundary_weight: of the two terms of the cost.
+    """
+
+    def __init__(self, class_weight: float = 1.0, boundary_weight: float = 1.0):
+        self.class_weight, self.boundary_weight = class_weight, boundary_weight
+
+    @torch.no_grad()
+    def __call__(
+        self, logits: torch.Tensor, left: torch.Tensor, right: torch.Tensor, targets: list[torch.Tensor]
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """
+        Args:
+            logits: `(B, K, 1 + labels)`, class 0 = none.
+            left, right: `(B, K, T)` logits of the boundaries.
+            targets: for each sentence `(M, 3)` left, right (inclusive), class, with M ≤ K.
+
+        Returns:
+            For each sentence the matched predictions and their targets, `(M,)` and `(M,)`.
+        """
+        assign = _scipy_assignment()
+        matches = []
+        for row, gold in enumerate(targets):
+            if len(gold) == 0:
+                matches.append((gold.new_zeros(0), gold.new_zeros(0)))
+                continue
+            # Probabilities and not their logarithms, as in DETR, so that both terms are of one size.
+            boundaries = left[row].float().sigmoid()[:, gold[:, 0]] + right[row].float().sigmoid()[:, gold[:, 1]]
+            classes = logits[row].float().softmax(-1)[:, gold[:, 2]]
+            cost = -self.boundary_weight * boundaries - self.class_weight * classes  # (K, M)
+            chosen, of = assign(cost.cpu().numpy())
+            matches.append((torch.as_tensor(chosen).to(gold), torch.as_tensor(of).to(gold)))
+        return matches
+
+
+def _scipy_assignment():
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError as error:
+        raise ImportError("Training diffusion_ner needs scipy for its matching: `pip install scipy`.") from error
+    return linear_sum_assignment
+
+
+def set_loss(
+    logits: torch.Tensor,
+    left: torch.Tensor,
+    right: torch.Tensor,
+    mask: torch.Tensor,
+    targets: list[torch.Tensor],
+    matches: list[tuple[torch.Tensor, torch.Tensor]],
+    class_weight: float = 1.0,
+    boundary_weight: float = 1.0,
+    none_weight: float | None = None,
+) -> torch.Tensor:
+    """Cross entropy of all types, predictions without a target being none, and of the boundaries of the matched ones.
+
+    The types' is a mean over the B·K predictions; the boundaries' is a sum over words, as each is or is not the
+    boundary, and a mean over matched predictions.
+
+    Args:
+        logits, left, right, targets: as in [`HungarianMatcher`].
+        mask: `(B, T)` words that exist.
+        matches: what it returned.
+        none_weight: of predictions without a target; None to make them weigh as much, together, as the others.
+    """
+    batch, count = logits.shape[:2]
+    row = torch.cat([torch.full_like(chosen, i) for i, (chosen, _) in enumerate(matches)])  # (M in all,)
+    prediction = torch.cat([chosen for chosen, _ in matches])
+    gold = torch.cat([target[of] for target, (_, of) in zip(targets, matches, strict=True)])  # (M in all, 3)
+    matched = len(gold)
+
+    types = torch.zeros(batch, count, dtype=torch.long, device=logits.device)
+    types[row, prediction] = gold[:, 2]
+    if none_weight is None:  # without any entity in the batch, none still counts
+        none_weight = max(matched, 1) / max(batch * count - matched, 1)
+    weights = torch.ones(logits.size(-1), device=logits.device)
+    weights[0] = none_weight
+    type_loss = F.cross_entropy(logits.float().flatten(0, 1), types.flatten(), weight=weights, reduction="none").mean()
+
+    exists = mask[row].float()  # (M in all, T)
+    boundary_loss = logits.new_zeros((), dtype=torch.float32)
+    for pointer, index in ((left, gold[:, 0]), (right, gold[:, 1])):
+        is_boundary = F.one_hot(index, mask.size(1)).float()
+        boundary_loss = boundary_loss + F.binary_cross_entropy_with_logits(
+            pointer[row, prediction].float(), is_boundary, exists, reduction="sum"
+        )
+    return class_weight * type_loss + boundary_weight * boundary_loss / max(matched, 1)
