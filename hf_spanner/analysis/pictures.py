@@ -1,0 +1,267 @@
+"""Three pictures of what a model thinks of the gold entities (paper 002), for every approach, with matplotlib.
+
+```python
+>>> thoughts = gold_probabilities(model, tokenizer, data["test"])
+>>> draw_pictures(thoughts, "pictures/", title="SpanNER on GENIA, test")
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .principal import principal_axes
+from .probabilities import NONE, GoldProbabilities
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BLUE, RED, GREY = "#0072B2", "#D55E00", "#666666"
+# Okabe and Ito's colours, which colour-blind readers tell apart, then darker ones for data with many labels.
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#000000", "#56B4E9", "#B8A800",
+           "#7B3294", "#8C510A", "#01665E", "#999999"]  # fmt: skip
+FLOOR = 1e-6  # of the gold label's probability where it is divided by
+MOST_POINTS = 20_000
+
+
+def draw_pictures(
+    thoughts: GoldProbabilities,
+    folder: str | Path,
+    title: str = "",
+    kinds: Iterable[str] = ("pca", "violin", "volcano"),
+    formats: Iterable[str] = ("png", "svg"),
+) -> list[Path]:
+    """Draw and save the pictures; returns the files."""
+    folder, files = Path(folder), []
+    for kind in kinds:
+        if kind not in PICTURES:
+            raise ValueError(f"There is no picture {kind!r}: choose from {list(PICTURES)}.")
+        figure = PICTURES[kind](thoughts, title)
+        folder.mkdir(parents=True, exist_ok=True)
+        for format in formats:
+            files.append(folder / f"{kind}.{format}")
+            figure.savefig(files[-1], dpi=150)
+    return files
+
+
+def draw_pca(thoughts: GoldProbabilities, title: str = "") -> Figure:
+    """The class probabilities of the gold spans on their first two principal components."""
+    figure, axes = _figure(title, "Class probabilities of the gold spans, seen from where they differ most", width=10)
+    points, corners, shares = principal_components(thoughts)
+    right = thoughts.right
+    shown = _sample(len(thoughts))
+    for is_right, marker, size in ((True, "^", 14), (False, "o", 16)):
+        for index in range(len(_labels(thoughts))):
+            chosen = shown[(right[shown] == is_right) & (thoughts.gold[shown] == index)]
+            axes.scatter(
+                *points[chosen].T, s=size, marker=marker, color=_colour(index), alpha=0.45 if is_right else 0.8,
+                linewidths=0.4, edgecolors="none" if is_right else "black", rasterized=True, zorder=2 + (not is_right),
+            )  # fmt: skip
+    _corners(axes, corners, thoughts)
+    axes.set_xlabel(f"first principal component ({shares[0]:.0%} of the variance)")
+    axes.set_ylabel(f"second principal component ({shares[1]:.0%})")
+    from matplotlib.lines import Line2D
+
+    entries = [
+        Line2D([], [], marker="s", linestyle="", color=_colour(index), label=f"{label}: {n:,} gold, {share:.0%} right")
+        for index, (label, n, share) in enumerate(_by_label(thoughts))
+    ]
+    entries += [
+        Line2D([], [], marker="^", linestyle="", color=GREY, label=f"right: {right.sum():,}"),
+        Line2D([], [], marker="o", linestyle="", color=GREY, mec="black", label=f"wrong: {(~right).sum():,}"),
+    ]
+    axes.legend(handles=entries, title="gold label", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    _note(
+        figure, thoughts,
+        "Each point is a gold entity. A cross with a name is where the model gives that class all the probability; "
+        "between crosses it hesitates.",
+    )  # fmt: skip
+    return figure
+
+
+def draw_violin(thoughts: GoldProbabilities, title: str = "") -> Figure:
+    """How probable the model finds the gold label, where it is right and where it is wrong."""
+    rows = list(_by_label(thoughts))
+    figure, axes = _figure(
+        title, "Probability of the gold label, by label and by correctness", width=3 + 1.3 * len(rows)
+    )
+    for position, _ in enumerate(rows):
+        for is_right, colour in ((True, BLUE), (False, RED)):
+            values = thoughts.of_gold[(thoughts.gold == position) & (thoughts.right == is_right)]
+            _half_violin(axes, values, position, colour, left=is_right)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("probability that the model gives to the gold label")
+    axes.set_xticks(range(len(rows)))
+    axes.set_xticklabels(
+        [f"{label}\n{round(n * share):,} right\n{n - round(n * share):,} wrong" for label, n, share in rows]
+    )
+    axes.set_xlim(-0.6, len(rows) - 0.4)
+    axes.set_xlabel("gold label, with the numbers of entities behind each half")
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(color=BLUE, alpha=0.75, label=f"right: {thoughts.right.sum():,}"),
+        Patch(color=RED, alpha=0.75, label=f"wrong: {(~thoughts.right).sum():,}"),
+    ]
+    axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    _note(
+        figure, thoughts,
+        "The wider, the more entities have that probability; halves are scaled to one width. White bar: the median.",
+    )  # fmt: skip
+    return figure
+
+
+def draw_volcano(thoughts: GoldProbabilities, title: str = "") -> Figure:
+    """How far the model's favourite is from the gold label, log₂(p_max / p_gold), against the D-value."""
+    figure, axes = _figure(title, "How much more probable than the gold label the model's favourite is", width=9)
+    x, y = discrepancy(thoughts)
+    groups = [("right: the favourite is the gold label", thoughts.right, BLUE, "^")]
+    if NONE in thoughts.classes:
+        groups.append(("missed: the favourite is none", thoughts.missed & ~thoughts.right, GREY, "s"))
+    groups.append(("wrong label", ~thoughts.right & ~thoughts.missed, RED, "o"))
+    shown = np.zeros(len(thoughts), dtype=bool)
+    shown[_sample(len(thoughts))] = True
+    for name, chosen, colour, marker in groups:
+        axes.scatter(
+            x[chosen & shown], y[chosen & shown], s=18, marker=marker, color=colour, alpha=0.45, linewidths=0,
+            label=f"{name}: {chosen.sum():,}", rasterized=True,
+        )  # fmt: skip
+    far = (x > 1).sum()
+    axes.axvline(1, color="black", linewidth=0.8, linestyle="--")
+    axes.annotate(
+        f" twice as probable;\n {far:,} lie beyond",
+        (1, 0.02),
+        xycoords=("data", "axes fraction"),
+        fontsize=9,
+        va="bottom",
+    )
+    axes.set_yscale("log")
+    axes.set_xlim(left=min(-0.4, -0.03 * x.max()))
+    axes.set_xlabel("log₂( p of the favourite / p of the gold label )      0: right,  1: twice as probable, …")
+    axes.set_ylabel("D-value: variance of p over the classes / p of the gold label")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    _note(
+        figure, thoughts,
+        "Right entities all lie on 0; none can lie left of it. Up and to the right: sure of something else. "
+        f"Probabilities of the gold label below {FLOOR:.0e} count as that.",
+    )  # fmt: skip
+    return figure
+
+
+PICTURES = {"pca": draw_pca, "violin": draw_violin, "volcano": draw_volcano}
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def principal_components(thoughts: GoldProbabilities) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The entities `(N, 2)` and the corners of certainty `(C, 2)` on the first two axes; their shares of variance."""
+    p = thoughts.probabilities.astype(np.float64)
+    mean, axes, shares = principal_axes(p)
+    return (p - mean) @ axes, (np.eye(p.shape[1]) - mean) @ axes, shares
+
+
+def discrepancy(thoughts: GoldProbabilities) -> tuple[np.ndarray, np.ndarray]:
+    """Of each entity log₂(p_max / p_gold), which is 0 where the model is right, and the D-value Var(p) / p_gold."""
+    of_gold = thoughts.of_gold.clip(FLOOR)
+    ratio = np.log2(thoughts.probabilities.max(1).clip(FLOOR) / of_gold)
+    return ratio, thoughts.probabilities.var(1).clip(1e-12) / of_gold
+
+
+# ---------------------------------------------------------------------------------------------------------- drawing
+
+
+def require_matplotlib() -> None:
+    """Raise an error that says what to install where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed: pip install 'hf_spanner[plots]'."
+        ) from error
+
+
+def _figure(title: str, subject: str, width: float):
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(max(width, 6.5), 6.2), layout="constrained")
+    figure.suptitle(f"{subject}\n{title}" if title else subject, fontsize=12)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92", linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _note(figure, thoughts: GoldProbabilities, text: str) -> None:
+    """How to read the picture, and what is not in it, below it."""
+    if thoughts.out_of_reach:
+        text += f" {thoughts.out_of_reach:,} gold entities that the model cannot look at are left out."
+    if len(thoughts) > MOST_POINTS:
+        text += f" Scatter plots show {MOST_POINTS:,} of {len(thoughts):,} entities, drawn at random; all are counted."
+    figure.supxlabel(_wrap(text, int(figure.get_figwidth() * 15)), fontsize=9, color="0.3")
+
+
+def _wrap(text: str, width: int) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, width))
+
+
+def _labels(thoughts: GoldProbabilities) -> list[str]:
+    return [label for label in thoughts.classes if label != NONE]
+
+
+def _by_label(thoughts: GoldProbabilities):
+    """(label, gold entities, share of right ones) of every label."""
+    for index, label in enumerate(_labels(thoughts)):
+        chosen = thoughts.gold == index
+        yield label, int(chosen.sum()), float(thoughts.right[chosen].mean()) if chosen.any() else 0.0
+
+
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def _sample(count: int) -> np.ndarray:
+    """Indices of the points to show, in random order, so that no label hides the others."""
+    return np.random.default_rng(0).permutation(count)[:MOST_POINTS]
+
+
+def _corners(axes, corners: np.ndarray, thoughts: GoldProbabilities) -> None:
+    """A cross where a class is certain, with its name; corners that all but fall together share their names' place."""
+    near = 0.05 * np.ptp(corners, axis=0).max()
+    groups: list[list[int]] = []
+    for index, corner in enumerate(corners):
+        group = next((g for g in groups if np.linalg.norm(corners[g[0]] - corner) < near), None)
+        groups.append([index]) if group is None else group.append(index)
+    for group in groups:
+        axes.plot(*corners[group].T, marker="x", linestyle="", color="black", markersize=7, zorder=4)
+        axes.annotate(
+            ", ".join(thoughts.classes[index] for index in group), corners[group[0]], fontsize=9, weight="bold",
+            textcoords="offset points", xytext=(6, 6), zorder=5,
+            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0},
+        )  # fmt: skip
+    axes.margins(0.1)
+
+
+def _half_violin(axes, values: np.ndarray, position: int, colour: str, left: bool) -> None:
+    if not len(values):
+        return
+    side = "low" if left else "high"
+    if np.ptp(values) > 1e-9:
+        parts = axes.violinplot([values], [position], widths=0.85, showextrema=False, side=side, points=200)
+        for body in parts["bodies"]:
+            body.set(facecolor=colour, edgecolor="none", alpha=0.75)
+    else:  # all alike: no density to draw
+        ends = (position - 0.42, position) if left else (position, position + 0.42)
+        axes.hlines(values[0], *ends, color=colour, linewidth=3)
+    middle = float(np.median(values))
+    ends = (position - 0.12, position - 0.01) if left else (position + 0.01, position + 0.12)
+    axes.hlines(middle, *ends, color="black", linewidth=4.5, zorder=3)
+    axes.hlines(middle, *ends, color="white", linewidth=2.5, zorder=4)

@@ -1,0 +1,1 @@
+"""Speed as ratios: what is measured against what cannot be avoided, in the same run."""

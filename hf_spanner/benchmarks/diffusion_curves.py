@@ -1,0 +1,118 @@
+"""What denoising steps (γ) and noisy spans (K) give and cost at inference, on any trained diffusion_ner model."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..inference import predict_sentences
+from ..metrics import score_entities
+from .timing import interleave
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVES = {"num_steps": "denoising steps γ", "num_noisy_spans": "noisy spans K"}
+
+
+def sampling_curves(
+    model,
+    tokenizer,
+    sentences: Iterable[Mapping],
+    steps: Sequence[int] = (1, 2, 5, 10),
+    spans: Sequence[int] = (10, 20, 30, 60, 100),
+    seeds: Sequence[int] = (1, 2, 3, 4, 5),
+    batch_size: int = 32,
+    repeats: int = 3,
+) -> list[dict[str, Any]]:
+    """One row a point: γ varies at the model's own K, with and without early stop, and K at the model's own γ.
+
+    F1 is given for every sampling seed; speed as sentences per second relative to the model's own γ and K, timed in
+    turns with all others.
+    """
+    if "num_noisy_spans" not in model.inference_parameters:
+        raise ValueError(f"{model.config.model_type} does not denoise spans: the curves are of a diffusion_ner model.")
+    sentences = list(sentences)
+    own = {"num_steps": model.config.num_steps, "num_noisy_spans": model.config.num_noisy_spans, "early_stop": False}
+    points = [("num_steps", {**own, "num_steps": n, "early_stop": early}) for early in (False, True) for n in steps]
+    points = [(curve, point) for curve, point in points if not (point["early_stop"] and point["num_steps"] == 1)]
+    points += [("num_noisy_spans", {**own, "num_noisy_spans": n}) for n in spans]
+
+    def run(seed: int = seeds[0], **point):
+        return predict_sentences(model, tokenizer, sentences, batch_size, seed=seed, **point)
+
+    gold = [sentence["entities"] for sentence in sentences]
+    seconds = interleave(
+        {"own": lambda: run(**own)} | {i: lambda p=point: run(**p) for i, (_, point) in enumerate(points)}, repeats
+    )
+    rows = []
+    for i, (curve, point) in enumerate(points):
+        f1 = [score_entities(run(seed, **point), gold)["f1"] for seed in seeds]
+        speed = seconds["own"] / seconds[i]
+        rows.append({"curve": curve, **point, "f1": f1, "speed": speed})
+    return rows
+
+
+def curves_table(rows: Sequence[Mapping]) -> str:
+    """The rows as a Markdown table: mean F1 over sampling seeds, how far they lie apart, and speed."""
+    lines = [
+        "| γ | K | early stop | F1 (mean) | F1 (standard deviation) | F1 (least to most) | relative speed |",
+        "|---:|---:|---|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        f1 = [100 * value for value in row["f1"]]
+        spread = statistics.stdev(f1) if len(f1) > 1 else 0.0
+        lines.append(
+            f"| {row['num_steps']} | {row['num_noisy_spans']} | {'yes' if row['early_stop'] else 'no'} "
+            f"| {statistics.mean(f1):.2f} | {spread:.2f} | {min(f1):.2f} to {max(f1):.2f} | {row['speed']:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def draw_curves(rows: Sequence[Mapping], title: str = "") -> Figure:
+    """F1 (mean, and the range over seeds) above, relative speed below; γ on the left, K on the right."""
+    from ..analysis.pictures import BLUE, GREY, RED, require_matplotlib
+
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6.2), layout="constrained")
+    figure.suptitle(title, fontsize=12)
+    axes = figure.subplots(2, 2, sharex="col", sharey="row")
+    for column, (curve, name) in enumerate(CURVES.items()):
+        for early, colour in ((False, BLUE), (True, RED)):
+            points = [row for row in rows if row["curve"] == curve and row["early_stop"] is early]
+            if not points:
+                continue
+            x = [row[curve] for row in points]
+            label = "early stop" if early else "all steps"
+            axes[0, column].plot(
+                x, [100 * statistics.mean(row["f1"]) for row in points], "o-", color=colour, label=label
+            )
+            axes[0, column].fill_between(
+                x, *([100 * end(row["f1"]) for row in points] for end in (min, max)), color=colour, alpha=0.2, lw=0
+            )
+            axes[1, column].plot(x, [row["speed"] for row in points], "o-", color=colour, label=label)
+        axes[1, column].set_xlabel(name)
+        axes[1, column].axhline(1, color=GREY, linewidth=0.8)
+    axes[0, 0].set_ylabel("F1 (band: range over sampling seeds)")
+    axes[1, 0].set_ylabel("sentences per second, relative")
+    axes[0, 0].legend(frameon=False)
+    for panel in axes.flat:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(color="0.92", linewidth=0.6)
+    return figure
+
+
+def save_curves(rows: Sequence[Mapping], folder: str | Path, title: str = "") -> list[Path]:
+    """`diffusion_curves.md`, `.png` and `.svg` in `folder`."""
+    figure = draw_curves(rows, title)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"diffusion_curves.{suffix}" for suffix in ("md", "png", "svg")]
+    files[0].write_text((f"{title}\n\n" if title else "") + curves_table(rows) + "\n", encoding="utf-8")
+    for file in files[1:]:
+        figure.savefig(file, dpi=150)
+    return files

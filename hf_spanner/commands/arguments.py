@@ -1,0 +1,117 @@
+"""Command lines made of a YAML recipe and flags: one flat list of names for run, training and model settings."""
+
+import dataclasses
+import difflib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from transformers import HfArgumentParser
+
+from ..auto import approach
+
+
+def parse_with_recipe(
+    argv: list[str] | None, *dataclass_types: type
+) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+    """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
+
+    The recipe's entries come first, so that flags override them. What is in no dataclass must be a field of the
+    configuration of `--approach`; its value is read as YAML (`--max_negatives null`, `--threshold 0.5`), and a list
+    may have several (`--windows 1 2 4`).
+
+    Returns:
+        The dataclasses, the configuration settings, and the recipe as a dict (for saving beside the model).
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    recipe: dict[str, Any] = {}
+    if argv and argv[0].endswith((".yaml", ".yml")):
+        recipe = read_recipe(argv.pop(0))
+        argv = _as_flags(recipe) + argv
+    parser = HfArgumentParser(dataclass_types, allow_abbrev=False)
+    *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
+    settings = _config_settings(rest, parsed[0].approach, parser)
+    return parsed, settings, recipe
+
+
+def read_recipe(path: str) -> dict[str, Any]:
+    """A recipe by its path, or by its name among those that come with the package.
+
+    `extends: other.yaml` (beside the recipe) takes over the other's entries; the recipe's own come on top.
+    """
+    file = Path(path)
+    if not file.is_file():
+        folder = Path(__file__).resolve().parents[1] / "recipes"
+        file = folder / path
+        if not file.is_file():
+            known = sorted(p.relative_to(folder).as_posix() for p in folder.glob("*/*.yaml"))
+            near = difflib.get_close_matches(path, known, n=3)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Those are in {', '.join(_folders(known))}."
+            raise FileNotFoundError(f"There is no recipe {path!r}, here or among the package's own. {hint}")
+    return _read_extended(file.resolve())
+
+
+def _folders(names: list[str]) -> list[str]:
+    return sorted({name.split("/")[0] + "/" for name in names})
+
+
+def _read_extended(file: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
+    if file in below:
+        raise ValueError(f"{below[0]} extends itself, by way of {below[-1]}.")
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} is not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} is not a recipe: expected lines of the form `name: value`.")
+    if (name := content.pop("extends", None)) is not None:
+        base = (file.parent / name).resolve()
+        if not base.is_file():
+            raise FileNotFoundError(f"{file} extends {name!r}, but there is no {base}.")
+        content = {**_read_extended(base, (*below, file)), **content}
+    return content
+
+
+def _as_flags(recipe: dict[str, Any]) -> list[str]:
+    flags = []
+    for name, value in recipe.items():
+        flags.append(f"--{name}")
+        if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
+            flags.extend(map(str, value))
+        elif isinstance(value, (dict, list)) or value is None:
+            flags.append(json.dumps(value))
+        else:
+            flags.append(str(value))
+    return flags
+
+
+def _config_settings(rest: list[str], approach_name: str, parser: HfArgumentParser) -> dict[str, Any]:
+    """`--name value` pairs left over, as fields of the approach's configuration."""
+    config_class = approach(approach_name).config_class
+    fields = {f.name: f for f in dataclasses.fields(config_class)}
+    for name in ("encoder_config", "id2label", "label2id"):
+        del fields[name]
+    settings: dict[str, Any] = {}
+    position = 0
+    while position < len(rest):
+        flag, sep, value = rest[position].partition("=")
+        name = flag.removeprefix("--")
+        if not flag.startswith("--") or name not in fields:
+            known = fields.keys() | {option.removeprefix("--") for a in parser._actions for option in a.option_strings}
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f" Did you mean {' or '.join('--' + n for n in near)}?" if near else ""
+            raise ValueError(f"{approach_name} knows no setting {flag!r}.{hint}")
+        position += 1
+        is_list = "list" in str(fields[name].type)
+        values = [value] if sep else []
+        while position < len(rest) and not rest[position].startswith("--") and (not values or (is_list and not sep)):
+            values.append(rest[position])
+            position += 1
+        if not values:
+            raise ValueError(f"{flag} needs a value.")
+        read = [yaml.safe_load(value) for value in values]
+        one = len(read) == 1 and (not is_list or read[0] is None or isinstance(read[0], list))
+        settings[name] = read[0] if one else read
+    return settings

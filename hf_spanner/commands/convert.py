@@ -1,0 +1,71 @@
+"""Convert annotated data from any format that the package reads to JSON Lines or brat."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..data import READERS, WRITERS, find_splits, read_file, statistics
+
+EPILOG = """\
+examples:
+  hf-spanner convert NER-de-train.tsv train.jsonl --from conll
+  hf-spanner convert germeval/ germeval-jsonl/ --from conll       every split of a folder
+  hf-spanner convert corpus.jsonl brat/ --to brat
+  hf-spanner convert brat/ corpus.jsonl --discontinuous hull --splitter whitespace
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Convert, and print what was kept and what was not."""
+    arguments = _parser().parse_args(argv)
+    options = dict(vars(arguments))
+    source, target = Path(options.pop("input")), Path(options.pop("output"))
+    format, to = options.pop("format"), options.pop("to")
+    splits = find_splits(source, format)
+    one = list(splits.values()) == [source]  # a file or a brat folder, not a folder with splits
+    for split, path in splits.items():
+        sentences, report = read_file(path, format, **options)
+        destination = _destination(target, path.stem if one else split, to, one)
+        if destination.resolve() == path.resolve():
+            raise ValueError(f"{destination} is the input itself; choose another output.")
+        WRITERS[to](sentences, destination)
+        print(report)
+        print(f"  written to {destination}")
+        print(statistics(sentences))
+    return 0
+
+
+def _destination(target: Path, name: str, to: str, one: bool) -> Path:
+    if to == "brat":
+        return target if one else target / name
+    return target if one and not target.is_dir() else target / f"{name}.jsonl"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hf-spanner convert",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", help="a file, a folder with train/validation/test, or a folder of brat documents")
+    parser.add_argument("output", help="a file or folder for jsonl, a folder for brat")
+    parser.add_argument(
+        "--from", dest="format", choices=sorted(READERS), help="format of the input (default: guessed)"
+    )
+    parser.add_argument("--to", choices=sorted(WRITERS), default="jsonl", help="format of the output (default: jsonl)")
+    # Absent options stay absent, so that each reader keeps its own defaults and refuses options that it does not have.
+    reader = parser.add_argument_group("reader options", argument_default=argparse.SUPPRESS)
+    reader.add_argument("--splitter", help="how text is cut into words: compound, fine or whitespace")
+    reader.add_argument("--on-misaligned", choices=["expand", "drop", "error"], help="a boundary inside a word")
+    reader.add_argument("--split-sentences", choices=["newline", "none"], help="where a text is cut into sentences")
+    reader.add_argument("--discontinuous", choices=["skip", "hull"], help="brat mentions of several fragments")
+    reader.add_argument("--no-check-text", dest="check_text", action="store_false", help="trust offsets, not texts")
+    reader.add_argument("--text-key", help="the field that holds the text")
+    reader.add_argument("--end-inclusive", action="store_true", help="word spans name their last word")
+    reader.add_argument("--token-column", type=int, help="column of the words, from 0")
+    reader.add_argument("--tag-columns", type=int, nargs="+", help="columns of the tags, from 0")
+    reader.add_argument("--scheme", help="IOB1, BIO, BIOES or BILOU (default: detected)")
+    reader.add_argument("--comment", help="what comment lines begin with (default: #)")
+    return parser

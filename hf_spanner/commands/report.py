@@ -1,0 +1,61 @@
+"""`hf-spanner report`: understand a model's results, on one HTML page, as JSON and as Markdown."""
+
+import argparse
+import json
+from pathlib import Path
+
+from .. import __version__
+from ..evaluation import list_errors, list_mentions
+from ..evaluation.summary import summarise_mentions
+from ..report import report_markdown, report_page
+from .systems import System, add_report_arguments, load_split, training_sentences, write_outputs
+
+EPILOG = """\
+examples:
+  hf-spanner report litbank/ runs/litbank --output reports/litbank
+  hf-spanner evaluate litbank/ --model runs/litbank --predictions found.jsonl
+  hf-spanner report litbank/ found.jsonl --output reports/litbank
+
+SYSTEM is a trained model (folder or Hub id), or a JSON Lines file of predictions as `hf-spanner evaluate
+--predictions` writes it.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="hf-spanner report",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_report_arguments(parser)
+    parser.add_argument("system", metavar="[NAME=]SYSTEM", help="a trained model or a file of predictions")
+    args = parser.parse_args(argv)
+
+    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
+    system = System.named(args.system)
+    mentions = list_mentions(system.predict(sentences, args.batch_size), [s["entities"] for s in sentences])
+    labels = None if system.model is None else system.model.config.labels
+    summary = summarise_mentions(mentions, sentences, training_sentences(args, data, split), labels, args.resamples)
+    if labels and (foreign := sorted({m.label for m in mentions if m.gold} - set(labels))):
+        names = ", ".join(foreign)
+        summary["notes"].append(f"Labels that the model does not know, so that they can only be missed: {names}.")
+    if args.representations:
+        summary["representations"] = system.represent(sentences)
+
+    title = args.title or f"{system.name} on {Path(args.data).name}, {split}"
+    markdown = report_markdown(title, summary)
+    print(markdown)
+    if args.output:
+        errors = [
+            {"sentence": sentences[m.sentence].get("id", m.sentence), "start": m.start, "end": m.end, "label": m.label,
+             "side": "missed" if m.gold else "wrong", "kind": kind, "score": m.score}
+            for m, kind in list_errors(mentions)
+        ]  # fmt: skip
+        record = {"title": title, "system": system.place, "data": args.data, "split": split, "hf_spanner": __version__}
+        record = {**record, "summary": summary, "errors": errors}
+        source = f"hf_spanner {__version__}: {system.place} on {args.data}."
+        page = report_page(title, mentions, sentences, summary, source)
+        for file in write_outputs(args.output, html=page, json=json.dumps(record, ensure_ascii=False), md=markdown):
+            print(file)
+    return 0

@@ -1,0 +1,184 @@
+"""`hf-spanner train`: from annotated data to a saved model, its scores and the recipe that made it."""
+
+import logging
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import transformers
+
+from ..auto import approach
+from ..building import VectorArguments, build_model
+from ..data import (
+    by_corpus,
+    join_corpora,
+    join_sentences,
+    label_names,
+    load_nested_ner,
+    resplit_words,
+    suggest_overlap,
+)
+from ..hub import write_companions
+from ..metrics import format_scores
+from ..pipelines import load_model
+from ..record import hub_id, training_record
+from ..training import NestedNerTrainer, NestedNerTrainingArguments
+from ..training.lora import add_lora, merge_lora
+from ..training.reach import reach_report
+from .arguments import parse_with_recipe
+from .evaluate import evaluate_model
+
+
+@dataclass(kw_only=True)
+class RunArguments(VectorArguments):
+    """What to train, on what."""
+
+    data: list[str] = field(
+        metadata={
+            "help": "A folder with train, validation and test files, one file, or a Hub data set. Of several, each is "
+            "trained and scored against the labels it is annotated with."
+        }
+    )
+    complete: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Of several: those known to hold no entity of the others' labels, as examples without them."
+        },
+    )
+    approach: str = field(default="span_ner", metadata={"help": "The approach: span_ner, bl_ner, seq_ner, ..."})
+    encoder: str = field(default="bert-base-cased", metadata={"help": "Hub id or folder of the pretrained encoder."})
+    model: str | None = field(
+        default=None, metadata={"help": "Go on from a trained nested NER model, with its labels or with new ones."}
+    )
+    lora_rank: int | None = field(
+        default=None, metadata={"help": "Train LoRA matrices of this rank in place of the encoder (needs peft)."}
+    )
+    format: str | None = field(
+        default=None, metadata={"help": "The data's format, if it cannot be told from the file."}
+    )
+    labels: list[str] | None = field(default=None, metadata={"help": "The entity types; those of the data if unset."})
+    resplit: bool = field(
+        default=False, metadata={"help": "Cut the data's words as the model will cut raw text (word_splitter)."}
+    )
+    join_sizes: list[int] | None = field(
+        default=None,
+        metadata={"help": "Join neighbouring sentences for training, so many at a time, such as 1 1 2 4, at random."},
+    )
+    max_train_sentences: int | None = field(default=None, metadata={"help": "Train on the first N sentences only."})
+    max_eval_sentences: int | None = field(default=None, metadata={"help": "Likewise for validation and test."})
+    resume: bool = field(default=False, metadata={"help": "Go on from the last checkpoint in output_dir."})
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train as told by a recipe and flags: `hf-spanner train [recipe.yaml] --data FOLDER --encoder NAME ...`."""
+    (run, args), settings, recipe = parse_with_recipe(argv, RunArguments, NestedNerTrainingArguments)
+    logging.basicConfig(format="%(message)s", level=logging.INFO if args.should_log else logging.ERROR)
+
+    def say(text: str) -> None:
+        if args.should_log:
+            print(text, flush=True)
+
+    transformers.set_seed(args.seed)
+    splitter = settings.get("word_splitter", approach(run.approach).config_class.word_splitter)
+    corpora = {source: load_corpus(source, run, splitter, args.seed, say) for source in run.data}
+    data = join_corpora(corpora, run.complete)
+    labels = run.labels or label_names(data)
+    settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
+    sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
+    say(f"{run.approach} on {', '.join(run.data)}: {sizes} sentences")
+    say(f"labels: {', '.join(labels)}; overlap: {settings['overlap']}")
+
+    if run.model is not None:
+        model, tokenizer = load_model(run.model, **settings)
+        if missing := sorted(set(labels) - set(model.config.labels)):
+            say(f"{run.model} does not know {', '.join(missing)}: its classifier is trained anew for these data.")
+            model, tokenizer = load_model(run.model, labels, **settings)
+    else:
+        folder = Path(args.output_dir) if args.should_save else None
+        model, tokenizer = build_model(
+            run.approach, labels, settings, run.encoder, data, run, seed=args.seed, folder=folder, say=say
+        )
+
+    lora = None if run.lora_rank is None else add_lora(model, run.lora_rank)
+    trainer = NestedNerTrainer(
+        model=model,
+        args=args,
+        train_dataset=data["train"],
+        eval_dataset=data["validation"],
+        processing_class=tokenizer,
+    )
+    say(reach_report("train", trainer.train_dataset, model))
+    say(reach_report("validation", trainer.eval_dataset, model))
+    trainer.train(resume_from_checkpoint=True if run.resume else None)
+
+    if lora is not None:
+        merge_lora(lora)
+    trainer.save_model()
+    # Every process scores (its model is the same), one of them writes.
+    results, batch_size = {}, args.per_device_eval_batch_size
+    if trainer.is_world_process_zero():
+        for name, part in parts_to_score(data):
+            results[name] = evaluate_model(trainer.model, tokenizer, part, batch_size, groups=True)
+            say(f"\n{name} ({len(part):,} sentences)\n{format_scores(results[name])}")
+        built_on = run.model or (None if model.config.encoder_config is None else run.encoder)
+        trainer.record = training_record(
+            trainer,
+            results,
+            command="hf-spanner train " + shlex.join(sys.argv[1:]),
+            run=vars(run),
+            settings=settings,
+            base_model=hub_id(built_on, otherwise=recipe.get("encoder")),
+            datasets=[name for name in map(hub_id, run.data) if name] or None,
+            data=" and ".join(Path(source).name for source in run.data),
+        )
+        trainer.recipe = recipe
+        write_companions(args.output_dir, model, tokenizer, trainer.record, recipe)
+        use = f"evaluate {run.data[0]}" if model.needs_spans else 'predict "..."'
+        say(f"\nSaved to {args.output_dir}: hf-spanner {use} --model {args.output_dir}")
+    if args.push_to_hub:
+        trainer.push_to_hub()
+        say(f"Pushed to the Hub: {trainer.hub_model_id}")
+    return 0
+
+
+def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say):
+    """One data set, with a validation split, cut down and reshaped as was asked for."""
+    data = with_validation(load_nested_ner(source, format=run.format), seed, say)
+    for split in data:
+        limit = run.max_train_sentences if split == "train" else run.max_eval_sentences
+        if limit is not None and limit < len(data[split]):
+            data[split] = data[split].select(range(limit))
+        if run.resplit:
+            data[split] = like(data[split], [resplit_words(sentence, splitter) for sentence in data[split]])
+    if run.join_sizes:
+        data["train"] = like(data["train"], list(join_sentences(data["train"], run.join_sizes, seed)))
+    return data
+
+
+def like(part, sentences: list):
+    """Sentences as a data set with the columns of another."""
+    return type(part).from_list(sentences, features=part.features)
+
+
+def parts_to_score(data) -> Iterator[tuple[str, Iterable]]:
+    """Validation and test, and of several corpora each one's."""
+    for split in ("validation", "test"):
+        if split in data:
+            yield split, data[split]
+            for corpus, part in by_corpus(data[split]):
+                yield f"{split} of {corpus}", part
+
+
+def with_validation(data, seed: int, say):
+    """The data with a validation split: its own, or a tenth of the training sentences held out (and said)."""
+    if "train" not in data:
+        raise ValueError(f"The data has no train split, only {sorted(data)}.")
+    if "validation" not in data:
+        if len(data["train"]) < 2:
+            raise ValueError("The data has one sentence and no validation split: at least two sentences are needed.")
+        parts = data["train"].train_test_split(test_size=max(1, len(data["train"]) // 10), seed=seed)
+        say(f"No validation split: {len(parts['test']):,} of {len(data['train']):,} training sentences are held out.")
+        data["train"], data["validation"] = parts["train"], parts["test"]
+    return data

@@ -1,0 +1,45 @@
+"""Data for nested named entity recognition: one form of a sentence, readers, writers, one loader.
+
+>>> from hf_spanner.data import load_nested_ner, suggest_overlap
+>>> data = load_nested_ner("my_corpus/")  # doctest: +SKIP
+>>> suggest_overlap(data)  # doctest: +SKIP
+'nested'
+"""
+
+from .chars import chars_to_words
+from .describe import Statistics, label_names, statistics, suggest_overlap
+from .joining import by_corpus, join_corpora
+from .loading import find_splits, load_nested_ner
+from .readers import READERS, guess_format, read_file
+from .reshaping import join_sentences, resplit_words
+from .schema import Entity, ReadReport, Sentence, check_sentence, features
+from .tags import detect_scheme, entities_to_tags, tags_to_entities
+from .writers import WRITERS, write_brat, write_jsonl
+
+__all__ = [
+    "READERS",
+    "WRITERS",
+    "Entity",
+    "ReadReport",
+    "Sentence",
+    "Statistics",
+    "by_corpus",
+    "chars_to_words",
+    "check_sentence",
+    "detect_scheme",
+    "entities_to_tags",
+    "features",
+    "find_splits",
+    "guess_format",
+    "join_corpora",
+    "join_sentences",
+    "label_names",
+    "load_nested_ner",
+    "read_file",
+    "resplit_words",
+    "statistics",
+    "suggest_overlap",
+    "tags_to_entities",
+    "write_brat",
+    "write_jsonl",
+]

@@ -1,0 +1,141 @@
+"""From character offsets to words: shared by every reader whose format counts characters."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from .schema import Entity, ReadReport, Sentence
+
+Splitter = str | Callable[[str], list[tuple[int, int]]]
+CharSpan = tuple[int, int, str]  # start, end (exclusive), label, in characters
+
+ON_MISALIGNED = ("expand", "drop", "error")
+SPLIT_SENTENCES = ("newline", "none")
+
+
+def chars_to_words(
+    text: str,
+    char_spans: Sequence[CharSpan],
+    splitter: Splitter,
+    report: ReadReport,
+    on_misaligned: str = "expand",
+    where: str = "",
+) -> tuple[list[str], list[Entity]]:
+    """Cut `text` into words and express `char_spans` in them.
+
+    White space at the ends of a mention is trimmed; nothing is lost by that. Not so a boundary inside a word:
+
+    Args:
+        splitter: a name known to `hf_spanner.modeling.words.split_words`, or a function from a text to the (start,
+            end) of its words.
+        on_misaligned: "expand" the mention to the whole word, "drop" it (both are counted), or raise an "error".
+    """
+    _choose("on_misaligned", on_misaligned, ON_MISALIGNED)
+    words = word_splitter(splitter)(text)
+    starts, ends = [start for start, _ in words], [end for _, end in words]
+    entities = []
+    for start, end, label in _trimmed(text, char_spans, report, where):
+        mention = _say(text, start, end, label, where)
+        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
+        if first > last:
+            report.lose("mention without a word", mention)
+            continue
+        if starts[first] < start or ends[last] > end:
+            whole = text[starts[first] : ends[last]]
+            if on_misaligned == "error":
+                raise ValueError(
+                    f"{mention} begins or ends inside a word ({whole!r}); correct the offsets, choose a finer word "
+                    "splitter, or read with on_misaligned='expand' or 'drop'."
+                )
+            if on_misaligned == "drop":
+                report.lose("boundary inside a word", f"{mention} in {whole!r}")
+                continue
+            report.change("boundary inside a word, expanded to the whole word", f"{mention} to {whole!r}")
+        entities.append(Entity(start=first, end=last + 1, label=label))
+    return [text[start:end] for start, end in words], entities
+
+
+def document_to_sentences(
+    text: str,
+    char_spans: Sequence[CharSpan],
+    report: ReadReport,
+    *,
+    id: str,
+    doc_id: str | None,
+    splitter: Splitter = "compound",
+    on_misaligned: str = "expand",
+    split_sentences: str = "none",
+    where: str = "",
+) -> Iterator[Sentence]:
+    """The sentences of one annotated text: the whole ("none"), or one for each line that holds a word ("newline").
+
+    A mention that crosses a line break joins the lines it touches, for a long sentence is better than a lost mention.
+    """
+    _choose("split_sentences", split_sentences, SPLIT_SENTENCES)
+    to_words = partial(chars_to_words, splitter=splitter, report=report, on_misaligned=on_misaligned, where=where)
+    if split_sentences == "none":
+        tokens, entities = to_words(text, char_spans)
+        yield report.keep(id, doc_id, tokens, entities, where)
+        return
+
+    trimmed = list(_trimmed(text, char_spans, report, where))
+    pieces = _join_lines(text, trimmed, report, where)
+    piece_starts = [start for start, _ in pieces]
+    spans_of_piece: list[list[CharSpan]] = [[] for _ in pieces]
+    for start, end, label in trimmed:
+        piece = bisect_right(piece_starts, start) - 1
+        spans_of_piece[piece].append((start - piece_starts[piece], end - piece_starts[piece], label))
+    number = 0
+    for (start, end), spans in zip(pieces, spans_of_piece, strict=True):
+        tokens, entities = to_words(text[start:end], spans)
+        if tokens:
+            yield report.keep(f"{id}.{number}", doc_id, tokens, entities, where)
+            number += 1
+
+
+def _join_lines(text: str, spans: Sequence[CharSpan], report: ReadReport, where: str) -> list[tuple[int, int]]:
+    """The (start, end) of all lines, where lines that share a mention are one."""
+    starts = [0] + [position + 1 for position, character in enumerate(text) if character == "\n"]
+    joined = set()  # lines that go on with the line before them
+    for start, end, label in spans:
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+        if first != last:
+            joined.update(range(first + 1, last + 1))
+            report.change("mention across a sentence border, sentences joined", _say(text, start, end, label, where))
+    starts = [start for line, start in enumerate(starts) if line not in joined]
+    return list(zip(starts, [*starts[1:], len(text)], strict=True))
+
+
+def _trimmed(text: str, spans: Sequence[CharSpan], report: ReadReport, where: str) -> Iterator[CharSpan]:
+    """The spans without white space at their ends; an impossible span is an error."""
+    for start, end, label in spans:
+        if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
+            raise ValueError(
+                f"{where or 'text'}: character span [{start!r}, {end!r}) of label {label!r} does not fit into a text "
+                f"of {len(text)} characters; expected 0 <= start < end <= {len(text)} with an exclusive end."
+            )
+        mention = text[start:end]
+        if mention.isspace():
+            report.lose("mention without a word", _say(text, start, end, label, where))
+        else:
+            yield end - len(mention.lstrip()), start + len(mention.rstrip()), label
+
+
+def _say(text: str, start: int, end: int, label: str, where: str) -> str:
+    return (f"{where}: " if where else "") + f"{label} {text[start:end]!r}"
+
+
+def word_splitter(splitter: Splitter) -> Callable[[str], list[tuple[int, int]]]:
+    """The function behind a splitter's name; a function is returned as it is."""
+    if callable(splitter):
+        return splitter
+    from ..modeling.words import split_words
+
+    return partial(split_words, splitter=splitter)
+
+
+def _choose(option: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f"{option}={value!r} is unknown; choose one of {', '.join(map(repr, known))}.")

@@ -1,0 +1,108 @@
+"""What a dataset is like: how much it holds, how deep it nests, and which overlap policy suits it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .schema import Entity, Sentence
+
+if TYPE_CHECKING:
+    import datasets
+
+    Sentences = datasets.DatasetDict | datasets.Dataset | Iterable[Sentence]
+
+
+@dataclass
+class Statistics:
+    """Counts over sentences. An entity is nested if its span lies strictly inside that of another in its sentence."""
+
+    sentences: int = 0
+    words: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    nested: int = 0
+    max_depth: int = 0  # spans in the longest chain of spans, each strictly inside the one before
+    longest: int = 0  # words of the longest entity
+    same_span_pairs: int = 0  # pairs of entities with one span and two labels
+    crossing_pairs: int = 0  # pairs of entities that overlap, neither inside the other
+
+    @property
+    def entities(self) -> int:
+        return self.labels.total()
+
+    @property
+    def overlap(self) -> str:
+        """The narrowest overlap policy under which every entity can be predicted: "flat", "nested" or "any"."""
+        if self.crossing_pairs:
+            return "any"
+        return "nested" if self.nested or self.same_span_pairs else "flat"
+
+    def __str__(self) -> str:
+        labels = ", ".join(f"{label} {count:,}" for label, count in self.labels.most_common())
+        return (
+            f"{self.sentences:,} sentences, {self.words:,} words, {self.entities:,} entities"
+            f" ({labels or 'no label'})\n"
+            f"  nested {self.nested:,}, depth up to {self.max_depth}, longest {self.longest} words, "
+            f"same span with two labels {self.same_span_pairs:,}, crossing pairs {self.crossing_pairs:,}; "
+            f"overlap={self.overlap!r}"
+        )
+
+
+def statistics(dataset: Sentences) -> Statistics:
+    """Count a list of sentences, one split, or all splits of a `DatasetDict` together."""
+    result = Statistics()
+    for num_words, entities in _sentences(dataset):
+        result.sentences += 1
+        result.words += num_words
+        if entities:
+            result.labels.update(entity["label"] for entity in entities)
+            _count_spans([(entity["start"], entity["end"]) for entity in entities], result)
+    return result
+
+
+def suggest_overlap(dataset: Sentences) -> str:
+    """ "flat" if no two entities of a sentence overlap, "any" if some pair crosses, else "nested"."""
+    return statistics(dataset).overlap
+
+
+def label_names(dataset: Sentences) -> list[str]:
+    """All labels that occur, sorted: the `labels` of a model for this data."""
+    return sorted({entity["label"] for _, entities in _sentences(dataset) for entity in entities})
+
+
+def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:
+    spans.sort(key=lambda span: (span[0], -span[1]))  # whoever contains a span stands before it
+    depth: dict[tuple[int, int], int] = {}
+    for index, (start, end) in enumerate(spans):
+        result.longest = max(result.longest, end - start)
+        deepest = 0
+        for other in spans[:index]:
+            if other == (start, end):
+                result.same_span_pairs += 1
+            elif end <= other[1]:
+                deepest = max(deepest, depth[other])
+            elif start < other[1]:
+                result.crossing_pairs += 1
+        result.nested += deepest > 0
+        depth[start, end] = deepest + 1
+        result.max_depth = max(result.max_depth, deepest + 1)
+
+
+def _sentences(dataset: Sentences) -> Iterator[tuple[int, list[Entity]]]:
+    """(number of words, entities with the names of their labels) of every sentence."""
+    if isinstance(dataset, dict):
+        for split in dataset.values():
+            yield from _sentences(split)
+    elif hasattr(dataset, "features"):
+        label = dataset.features["entities"].feature["label"]
+        names = getattr(label, "names", None)
+        for batch in dataset.select_columns(["tokens", "entities"]).with_format(None).iter(1000):
+            for tokens, entities in zip(batch["tokens"], batch["entities"], strict=True):
+                if names:
+                    entities = [{**entity, "label": names[entity["label"]]} for entity in entities]
+                yield len(tokens), entities
+    else:
+        for sentence in dataset:
+            yield len(sentence["tokens"]), sentence["entities"]

@@ -1,0 +1,71 @@
+"""The same annotations over other words, or over several sentences at once: what a model meets in raw text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..modeling.words import split_words
+
+
+def resplit_words(sentence: Mapping[str, Any], splitter: str) -> dict[str, Any]:
+    """The sentence in the words that `splitter` makes of its words, so that training sees what the pipeline sees.
+
+    Every entity keeps its characters: words are cut further, never put together.
+
+    >>> resplit_words({"tokens": ["IL-2", "gene,"], "entities": [{"start": 0, "end": 1, "label": "protein"}]}, "fine")
+    {'tokens': ['IL', '-', '2', 'gene', ','], 'entities': [{'start': 0, 'end': 3, 'label': 'protein'}]}
+    """
+    words, first = [], []  # first[i]: the new number of word i
+    for word in sentence["tokens"]:
+        first.append(len(words))
+        words += [word[start:end] for start, end in split_words(word, splitter)] or [word]
+    first.append(len(words))
+    entities = [{**e, "start": first[e["start"]], "end": first[e["end"]]} for e in sentence["entities"]]
+    new = {**sentence, "tokens": words, "entities": entities}
+    if sentence.get("pos") is not None:  # all pieces of a word have its part of speech
+        new["pos"] = [tag for i, tag in enumerate(sentence["pos"]) for _ in range(first[i], first[i + 1])]
+    return new
+
+
+def join_sentences(
+    sentences: Iterable[Mapping[str, Any]], sizes: Sequence[int], seed: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Neighbouring sentences of a document as one, as many at a time as a draw from `sizes` says.
+
+    A model that is to read paragraphs should be trained on some. Sentences without a `doc_id` stay alone.
+
+    >>> a = {"id": "1", "doc_id": "d", "tokens": ["It", "."], "entities": []}
+    >>> b = {"id": "2", "doc_id": "d", "tokens": ["Bonn"], "entities": [{"start": 0, "end": 1, "label": "GPE"}]}
+    >>> list(join_sentences([a, b], sizes=[2]))[0]["entities"]
+    [{'start': 2, 'end': 3, 'label': 'GPE'}]
+    """
+    if not sizes or min(sizes) < 1:
+        raise ValueError(f"sizes={list(sizes)} must be numbers of sentences, at least 1 each, such as 1 2 4.")
+    draw = random.Random(seed)
+    group: list[Mapping[str, Any]] = []
+    wanted = draw.choice(sizes)
+    for sentence in sentences:
+        doc = sentence.get("doc_id")
+        if group and (len(group) == wanted or doc is None or doc != group[-1].get("doc_id")):
+            yield _joined(group)
+            group, wanted = [], draw.choice(sizes)
+        group.append(sentence)
+    if group:
+        yield _joined(group)
+
+
+def _joined(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if len(group) == 1:
+        return dict(group[0])
+    words, entities = [], []
+    for sentence in group:
+        shift = len(words)
+        words += sentence["tokens"]
+        entities += [{**e, "start": e["start"] + shift, "end": e["end"] + shift} for e in sentence["entities"]]
+    joined = {**group[0], "tokens": words, "entities": entities}
+    if "pos" in joined:
+        tags = [sentence.get("pos") for sentence in group]
+        joined["pos"] = None if None in tags else [tag for part in tags for tag in part]
+    return joined

@@ -1,0 +1,214 @@
+"""The one form in which a sentence travels through the package, and the account of what reading it cost.
+
+A sentence is a list of words with entities over them; a span is `[start, end)` in words. Entities may nest, share a
+span under two labels, and cross. Whatever file a sentence comes from, it passes `ReadReport.keep`, so that a wrong
+span is found at the line that holds it and not three hours later inside a loss function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    import datasets
+
+
+class Entity(TypedDict):
+    """A labelled span `[start, end)` in words."""
+
+    start: int
+    end: int
+    label: str
+
+
+class Sentence(TypedDict):
+    """One training or test item. `doc_id` groups sentences of one document; it is None when nobody knows.
+
+    `pos` are part-of-speech tags, one a word, if the source has them.
+    """
+
+    id: str
+    doc_id: str | None
+    tokens: list[str]
+    entities: list[Entity]
+    pos: NotRequired[list[str]]
+
+
+def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets.Features:
+    """The `datasets.Features` of a nested NER dataset.
+
+    Args:
+        labels: entity types. With them the label is a `ClassLabel` (stored as an integer), without them a string.
+        pos: whether there are part-of-speech tags.
+
+    `List({...})` and not `Sequence({...})`: the latter turns a list of entities into a dict of lists.
+    """
+    from datasets import ClassLabel, Features, List, Value
+
+    label = Value("string") if labels is None else ClassLabel(names=list(labels))
+    columns = {
+        "id": Value("string"),
+        "doc_id": Value("string"),
+        "tokens": List(Value("string")),
+        "entities": List({"start": Value("int32"), "end": Value("int32"), "label": label}),
+    }
+    return Features(columns | {"pos": List(Value("string"))} if pos else columns)
+
+
+def check_sentence(record: Mapping[str, Any], where: str = "", labels: Collection[str] | None = None) -> None:
+    """Refuse a record that is not a sentence, with a `ValueError` that names the place, the value and the remedy.
+
+    Args:
+        record: what should be a `Sentence`.
+        where: how a reader of the message finds the record; the id is used if nothing is given.
+        labels: if given, every label has to be one of them.
+    """
+    where = where or f"sentence {record.get('id')!r}"
+    tokens, entities = record.get("tokens"), record.get("entities")
+    if not isinstance(tokens, list):
+        raise ValueError(f"{where}: 'tokens' is {_short(tokens)}, expected a list of words.")
+    if not isinstance(entities, list):
+        raise ValueError(
+            f"{where}: 'entities' is {_short(entities)}, expected a list; write [] for a sentence without entities."
+        )
+    _check_tokens(tokens, where)
+    for entity in entities:
+        _check_entity(entity, len(tokens), where, labels)
+    if (pos := record.get("pos")) is not None and not (
+        isinstance(pos, list) and len(pos) == len(tokens) and all(isinstance(tag, str) for tag in pos)
+    ):
+        raise ValueError(f"{where}: 'pos' is {_short(pos)}, expected {len(tokens)} part-of-speech tags, one a word.")
+
+
+def _check_tokens(tokens: list[Any], where: str) -> None:
+    try:  # one pass in C over all words; the search for the culprit below is only for the message
+        " ".join(tokens).encode()
+    except (TypeError, UnicodeEncodeError):
+        for position, token in enumerate(tokens):
+            if not isinstance(token, str):
+                raise ValueError(
+                    f"{where}: token {position} is {_short(token)}, expected a string; quote numbers, drop nulls."
+                ) from None
+            if not token.isascii() and any("\ud800" <= character <= "\udfff" for character in token):
+                raise ValueError(
+                    f"{where}: token {position} is {token!a}, half of a surrogate pair that UTF-8 cannot hold; "
+                    "write the whole character."
+                ) from None
+
+
+def _check_entity(entity: Any, num_words: int, where: str, labels: Collection[str] | None) -> None:
+    if not isinstance(entity, Mapping) or not {"start", "end", "label"} <= entity.keys():
+        raise ValueError(f"{where}: entity {_short(entity)} has to be an object with 'start', 'end' and 'label'.")
+    start, end, label = entity["start"], entity["end"], entity["label"]
+    if type(start) is not int or type(end) is not int:
+        raise ValueError(f"{where}: entity {_short(dict(entity))} needs whole numbers as 'start' and 'end'.")
+    if start >= end:
+        kind = "empty" if start == end else "reversed"
+        raise ValueError(
+            f"{where}: span [{start}, {end}) of label {label!r} is {kind}; a span is [start, end) in words with an "
+            "exclusive end. If the ends of this file are inclusive, read it with end_inclusive=True."
+        )
+    if start < 0 or end > num_words:
+        raise ValueError(
+            f"{where}: span [{start}, {end}) of label {label!r} is out of range for {num_words} words; "
+            "count words from 0 with an exclusive end."
+        )
+    if not isinstance(label, str) or not label:
+        raise ValueError(f"{where}: label {label!r} of span [{start}, {end}) has to be a non-empty string.")
+    if labels is not None and label not in labels:
+        raise ValueError(
+            f"{where}: label {label!r} of span [{start}, {end}) is not one of {sorted(labels)}; "
+            "add it to the labels or correct the data."
+        )
+
+
+def _short(value: Any, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+MAX_EXAMPLES = 3
+
+
+@dataclass
+class ReadReport:
+    """What reading one source gave and what it cost.
+
+    Readers say what they could not keep (`lose`), what they kept in another shape (`change`) and what they left aside
+    because it is no mention at all, such as relations (`ignore`). `str(report)` is a summary for people: one line if
+    everything was kept.
+    """
+
+    source: str = ""
+    sentences: int = 0
+    words: int = 0
+    entities: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def lose(self, reason: str, example: str = "", count: int = 1) -> None:
+        """Count something annotated that does not reach the user."""
+        self._note(self.lost, reason, example, count)
+
+    def change(self, reason: str, example: str = "", count: int = 1) -> None:
+        """Count something that reaches the user in another shape than it was written."""
+        self._note(self.changed, reason, example, count)
+
+    def ignore(self, reason: str, example: str = "", count: int = 1) -> None:
+        """Count something that is not a mention and therefore of no use here."""
+        self._note(self.ignored, reason, example, count)
+
+    def _note(self, counter: Counter[str], reason: str, example: str, count: int) -> None:
+        if count:
+            counter[reason] += count
+            examples = self.examples.setdefault(reason, [])
+            if example and len(examples) < MAX_EXAMPLES:
+                examples.append(example)
+
+    def keep(
+        self,
+        id: str,
+        doc_id: str | None,
+        tokens: list[str],
+        entities: list[Any],
+        where: str = "",
+        pos: list[str] | None = None,
+    ) -> Sentence:
+        """The gate that every sentence passes: checked, freed of exact duplicates, counted."""
+        sentence = Sentence(id=id, doc_id=doc_id, tokens=tokens, entities=entities)
+        if pos is not None:
+            sentence["pos"] = pos
+        check_sentence(sentence, where)
+        unique: dict[tuple[int, int, str], Entity] = {}
+        for entity in entities:
+            key = (entity["start"], entity["end"], entity["label"])
+            if key in unique:
+                self.lose("duplicate", f"{where or id}: {key[2]} {' '.join(tokens[key[0] : key[1]])!r}")
+            else:
+                unique[key] = Entity(start=key[0], end=key[1], label=key[2])
+        sentence["entities"] = list(unique.values())
+        self.sentences += 1
+        self.words += len(tokens)
+        self.entities += len(unique)
+        return sentence
+
+    @property
+    def faithful(self) -> bool:
+        """True if something was read, and all that was annotated is there as it was written."""
+        return self.sentences > 0 and not self.lost and not self.changed
+
+    def __str__(self) -> str:
+        source = f"{self.source}: " if self.source else ""
+        lines = [f"{source}{self.sentences:,} sentences, {self.words:,} words, {self.entities:,} entities kept"]
+        if not self.sentences:
+            lines.append("  nothing was read: the source holds no sentence")
+        for verb, counter in (("not kept", self.lost), ("changed", self.changed), ("ignored", self.ignored)):
+            for reason, count in counter.most_common():
+                examples = "; ".join(self.examples.get(reason, []))
+                lines.append(f"  {verb}: {count:,} × {reason}" + (f" (e.g. {examples})" if examples else ""))
+        return "\n".join(lines)

@@ -1,0 +1,125 @@
+"""Tag sequences (BIO and its relatives) to entities and back. One layer of tags holds flat entities only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+Span = tuple[int, int, str]  # start, end (exclusive), label
+
+# The prefixes that a scheme knows besides O. IOB1 uses B only between two touching entities of one label.
+SCHEMES = {"IOB1": "BI", "BIO": "BI", "IOB2": "BI", "BIOES": "BIES", "IOBES": "BIES", "BILOU": "BILU"}
+
+_TAG = re.compile(r"([BIESLU])-(.+)")
+
+
+def is_tag(tag: str) -> bool:
+    """True for `O` and for a prefix of any known scheme, a hyphen and a label."""
+    return tag == "O" or _TAG.fullmatch(tag) is not None
+
+
+def tags_to_entities(tags: Sequence[str], scheme: str | None = None) -> list[Span]:
+    """The entities of one sentence in one layer, as (start, end, label), from left to right.
+
+    Tolerant where real files are careless: an inside tag after `O` or after another label opens a new entity, and an
+    entity that lacks its end tag ends where it ends. `scheme=None` detects the scheme from these tags alone.
+
+    >>> tags_to_entities(["B-PER", "I-PER", "O", "I-LOC"])
+    [(0, 2, 'PER'), (3, 4, 'LOC')]
+    """
+    return decode_tags(tags, detect_scheme([tags]) if scheme is None else scheme)[0]
+
+
+def decode_tags(tags: Sequence[str], scheme: str) -> tuple[list[Span], int]:
+    """`tags_to_entities`, and the number of places where tags broke their scheme and were read with goodwill."""
+    prefixes = _prefixes(scheme)
+    says_end = "E" in prefixes or "L" in prefixes
+    entities: list[Span] = []
+    repairs = 0
+    start, current = -1, ""  # start < 0: no entity is open
+    for position, tag in enumerate([*tags, "O"]):
+        prefix, label = _parse(tag)
+        if prefix not in "O" + prefixes:
+            raise ValueError(
+                f"Tag {tag!r} does not belong to scheme {scheme}, which knows O and {', '.join(prefixes)}; "
+                "choose another scheme or leave it to be detected."
+            )
+        if start >= 0 and not (prefix in "IEL" and label == current):
+            entities.append((start, position, current))
+            repairs += says_end
+            start = -1
+        if start < 0 and prefix != "O":
+            start, current = position, label
+            repairs += prefix in "IEL" and scheme != "IOB1"
+        if prefix in "ESLU":
+            entities.append((start, position + 1, current))
+            start = -1
+    return entities, repairs
+
+
+def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BIO") -> list[str]:
+    """One layer of tags for flat entities; an overlap is an error, because one layer cannot hold it.
+
+    >>> entities_to_tags([(0, 2, "PER"), (3, 4, "LOC")], 4, "BIOES")
+    ['B-PER', 'E-PER', 'O', 'S-LOC']
+    """
+    if scheme == "IOB1":
+        raise ValueError("Scheme 'IOB1' can be read but is not written; choose BIO, BIOES or BILOU.")
+    prefixes = _prefixes(scheme)
+    inside, last, single = {"BI": "IIB", "BIES": "IES", "BILU": "ILU"}[prefixes]
+    tags = ["O"] * num_words
+    for start, end, label in entities:
+        if not 0 <= start < end <= num_words:
+            raise ValueError(f"Span [{start}, {end}) of label {label!r} does not fit into {num_words} words.")
+        if any(tag != "O" for tag in tags[start:end]):
+            raise ValueError(
+                f"Span [{start}, {end}) of label {label!r} overlaps another entity; one layer of {scheme} tags holds "
+                "flat entities only. Put nested entities into several layers."
+            )
+        letters = single if end - start == 1 else "B" + inside * (end - start - 2) + last
+        tags[start:end] = [f"{letter}-{label}" for letter in letters]
+    return tags
+
+
+def detect_scheme(layer: Iterable[Sequence[str]]) -> str:
+    """The scheme of one layer, given the tags of all its sentences: "IOB1", "BIO", "BIOES" or "BILOU".
+
+    With only B and I, it is IOB1 when some entity opens with I and B never opens one where I would have done.
+    """
+    seen: set[str] = set()
+    opening_i = needless_b = False
+    for tags in layer:
+        previous = ""
+        for tag in tags:
+            prefix, label = _parse(tag)
+            seen.add(prefix)
+            opening_i |= prefix == "I" and label != previous
+            needless_b |= prefix == "B" and label != previous
+            previous = label
+    if seen & set("ES") and seen & set("LU"):
+        raise ValueError(
+            f"A layer mixes tags of BIOES and BILOU (prefixes {', '.join(sorted(seen))}); correct the tags first."
+        )
+    if seen & set("ES"):
+        return "BIOES"
+    if seen & set("LU"):
+        return "BILOU"
+    return "IOB1" if opening_i and not needless_b else "BIO"
+
+
+def _prefixes(scheme: str) -> str:
+    if scheme not in SCHEMES:
+        raise ValueError(f"Scheme {scheme!r} is unknown; choose one of {', '.join(SCHEMES)}.")
+    return SCHEMES[scheme]
+
+
+def _parse(tag: str) -> tuple[str, str]:
+    if tag == "O":
+        return "O", ""
+    match = _TAG.fullmatch(tag)
+    if match is None:
+        raise ValueError(
+            f"{tag!r} is not a tag; expected O or a prefix, a hyphen and a label, such as B-PER. "
+            "Is this the right column?"
+        )
+    return match[1], match[2]

@@ -1,0 +1,113 @@
+"""Whether one system is better than another, where, and which entities only one of them finds.
+
+Both tests work on sentences: what matters of a sentence are five numbers, its gold entities and how many each system
+predicts and has right. Sentences with the same numbers are interchangeable, so a resample is drawn as how many of each
+sort it holds: 10,000 resamples take a fraction of a second, and nothing is approximated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .mentions import Mention
+
+
+class SentenceCounts(NamedTuple):
+    """The counts of every sentence, `(N,)` each."""
+
+    correct: np.ndarray
+    predicted: np.ndarray
+    support: np.ndarray
+
+    @classmethod
+    def of(cls, mentions: Sequence[Mention], sentences: int) -> SentenceCounts:
+        where = np.array([m.sentence for m in mentions], dtype=int)
+        columns = ([m.correct for m in mentions], [m.predicted for m in mentions], [m.gold for m in mentions])
+        return cls(*(np.bincount(where, np.array(c, dtype=float), minlength=sentences).astype(int) for c in columns))
+
+
+def f1_of(correct, predicted, support) -> np.ndarray:
+    """Micro F1 of counts of any shape; 0 where there is nothing to find and nothing found."""
+    both = np.asarray(predicted + support, dtype=float)
+    return np.divide(2.0 * correct, both, out=np.zeros_like(both), where=both > 0)
+
+
+def bootstrap_f1(counts: SentenceCounts, resamples: int = 10_000, seed: int = 0) -> tuple[float, float]:
+    """The 95 % interval of F1 over resampled sentences (percentiles)."""
+    sorts, weights = _resample(np.stack(counts, axis=1), resamples, seed)
+    low, high = np.percentile(f1_of(*(weights @ sorts).T), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def compare_systems(a: SentenceCounts, b: SentenceCounts, resamples: int = 10_000, seed: int = 0) -> dict[str, Any]:
+    """Two tests of the difference in micro F1, b - a.
+
+    - *Paired bootstrap*: sentences are drawn with replacement. `interval` is where 95 % of the differences lie;
+      `p_bootstrap` is how often a difference strays from the observed one by at least as much as that is from 0.
+    - *Approximate randomisation*: in every sentence the two systems' outputs are swapped or not, by a coin.
+      `p_randomisation` is how often the difference is at least as large, in either direction, as the observed one.
+
+    Both p are two-sided and count the observed data as one of the resamples, so they are never 0.
+    """
+    if not np.array_equal(a.support, b.support):
+        raise ValueError(
+            "The systems are not about the same gold entities: compare predictions for the same sentences."
+        )
+    difference = float(f1_of(*map(np.sum, b)) - f1_of(*map(np.sum, a)))
+    at_least = abs(difference) - 1e-12
+    table = np.stack([a.correct, a.predicted, b.correct, b.predicted, a.support], axis=1)
+
+    sorts, weights = _resample(table, resamples, seed)
+    totals = weights @ sorts  # (R, 5)
+    resampled = f1_of(*totals[:, [2, 3, 4]].T) - f1_of(*totals[:, [0, 1, 4]].T)
+    low, high = np.percentile(resampled, [2.5, 97.5])
+
+    sorts, sizes = np.unique(table[:, :4], axis=0, return_counts=True)
+    swapped = np.random.default_rng(seed).binomial(sizes, 0.5, size=(resamples, len(sizes)))  # sentences of each sort
+    gain = swapped.astype(float) @ (sorts[:, 2:] - sorts[:, :2])  # (R, 2): what a gets from b in correct and predicted
+    sums, support = table.sum(0), table[:, 4].sum()
+    first = f1_of(sums[0] + gain[:, 0], sums[1] + gain[:, 1], support)
+    second = f1_of(sums[2] - gain[:, 0], sums[3] - gain[:, 1], support)
+    return {
+        "difference": difference,
+        "interval": [float(low), float(high)],
+        "p_bootstrap": _p_value(np.abs(resampled - difference) >= at_least),
+        "p_randomisation": _p_value(np.abs(second - first) >= at_least),
+        "resamples": resamples,
+    }
+
+
+def _resample(table: np.ndarray, resamples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The sorts of rows `(U, c)` of a table `(N, c)`, and how often each is among N rows drawn at random, `(R, U)`."""
+    sorts, sizes = np.unique(table, axis=0, return_counts=True)
+    if not len(table):
+        return sorts, np.zeros((resamples, 0))
+    draws = np.random.default_rng(seed).multinomial(len(table), sizes / len(table), size=resamples)
+    return sorts, draws.astype(float)  # products of floats are the fast ones
+
+
+def _p_value(extreme: np.ndarray) -> float:
+    return float((1 + extreme.sum()) / (1 + len(extreme)))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values of several tests made at once, adjusted by Holm's method."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, running = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+def found_by(mentions: Mapping[str, Sequence[Mention]]) -> dict[tuple[int, int, int, str], list[str]]:
+    """Which systems find each gold entity (sentence, start, end, label); the systems in the order given."""
+    found: dict[tuple[int, int, int, str], list[str]] = {}
+    for name, members in mentions.items():
+        for mention in members:
+            if mention.gold:
+                found.setdefault(mention[:4], []).extend([name] if mention.predicted else [])
+    return found

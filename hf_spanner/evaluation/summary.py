@@ -1,0 +1,166 @@
+"""All measures of one system, and of several beside each other, as plain dicts that can be written as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..data.describe import label_names
+from ..metrics.nested_ner.scoring import Entity, score_entities
+from .calibration import calibration
+from .comparison import SentenceCounts, bootstrap_f1, compare_systems, found_by, holm
+from .errors import confusion, list_errors, summarise_errors
+from .groups import Sentences, score_groupings, unseen_density
+from .mentions import Mention, list_mentions
+
+
+def summarise(
+    predictions: Iterable[Iterable[Entity]],
+    sentences: Sentences,
+    train: Sentences | None = None,
+    labels: Iterable[str] | None = None,
+    resamples: int = 10_000,
+) -> dict[str, Any]:
+    """Everything that can be said of predictions for annotated sentences.
+
+    Args:
+        predictions: one list of entities per sentence, in order.
+        sentences: records with `tokens` and gold `entities`.
+        train: the training sentences; without them there is no `eCon`, no `unseen` and no `unseen_density`.
+        labels: types that get a row even if they never occur; others follow.
+        resamples: of the bootstrap behind `f1_interval`.
+
+    Returns:
+        `data` (counts of sentences, words, entities), `scores` (see `score_entities`), `f1_interval` (95 %),
+        `groups` (see `groupings`), `errors` (see `summarise_errors`), `confusion`, `calibration`, `unseen_density`,
+        and `notes`, sentences about what a reader should know.
+
+    Example:
+        >>> gold = [{"tokens": ["New", "York", "Times"], "entities": [{"start": 0, "end": 3, "label": "ORG"}]}]
+        >>> summary = summarise([[(0, 3, "ORG"), (0, 2, "LOC")]], gold)
+        >>> summary["scores"]["precision"], summary["errors"]["boundary_error_rate"]
+        (0.5, 1.0)
+    """
+    mentions = list_mentions(predictions, [sentence["entities"] for sentence in sentences])
+    return summarise_mentions(mentions, sentences, train, labels, resamples)
+
+
+def summarise_mentions(
+    mentions: Sequence[Mention],
+    sentences: Sentences,
+    train: Sentences | None = None,
+    labels: Iterable[str] | None = None,
+    resamples: int = 10_000,
+) -> dict[str, Any]:
+    """What [`summarise`] returns, from mentions."""
+    if not sentences:
+        raise ValueError("There is no sentence to evaluate: the data is empty.")
+    labels = list(label_names(sentences) if labels is None else labels)
+    predicted, gold = ([[] for _ in sentences] for _ in range(2))
+    for mention in mentions:
+        if mention.predicted:
+            predicted[mention.sentence].append(mention[1:4])
+        if mention.gold:
+            gold[mention.sentence].append(mention[1:4])
+    counts = SentenceCounts.of(mentions, len(sentences))
+    return {
+        "data": {
+            "sentences": len(sentences),
+            "words": sum(len(sentence["tokens"]) for sentence in sentences),
+            "entities": sum(m.gold for m in mentions),
+        },
+        "scores": score_entities(predicted, gold, labels),
+        "f1_interval": list(bootstrap_f1(counts, resamples)),
+        "groups": score_groupings(mentions, sentences, train),
+        "errors": summarise_errors(list_errors(mentions)),
+        "confusion": confusion(mentions, labels),
+        "calibration": calibration(mentions),
+        "unseen_density": None if train is None else unseen_density(sentences, train),
+        "notes": _notes(mentions, sentences),
+    }
+
+
+def _notes(mentions: Sequence[Mention], sentences: Sentences) -> list[str]:
+    notes = []
+    known = set(label_names(sentences))
+    if foreign := Counter(m.label for m in mentions if m.label not in known):
+        names = ", ".join(f"{label} ({count:,})" for label, count in sorted(foreign.items()))
+        notes.append(f"Predicted labels that these sentences do not have, so that they can only be wrong: {names}.")
+    if not any(m.predicted for m in mentions):
+        notes.append("There is no prediction at all: every gold entity is missed.")
+    elif calibration(mentions) is None:
+        notes.append("No calibration: the predictions have no scores, or scores that are no probabilities.")
+    if not known:
+        notes.append("The sentences have no gold entity: every prediction is wrong.")
+    return notes
+
+
+def compare(
+    systems: Mapping[str, Iterable[Iterable[Entity]]],
+    sentences: Sentences,
+    train: Sentences | None = None,
+    labels: Iterable[str] | None = None,
+    resamples: int = 10_000,
+) -> dict[str, Any]:
+    """Two or more systems on the same sentences; the first is the one that the others are held against.
+
+    Returns:
+        `baseline`, its name; `systems`, the summary of each; `tests`, of each other system against the baseline (see
+        `compare_systems`; with several of them also `p_holm`, adjusted); `differences`, F1 minus the baseline's for
+        every group (Table 6 of paper 001) and for the error rates (Table 7); `only`, the gold entities that exactly
+        one system finds, and `by_all` and `by_none`, how many all or none find.
+    """
+    if len(systems) < 2:
+        raise ValueError(f"A comparison needs at least two systems, not {list(systems)}.")
+    gold = [sentence["entities"] for sentence in sentences]
+    mentions = {name: list_mentions(found, gold) for name, found in systems.items()}
+    return compare_mentions(mentions, sentences, train, labels, resamples)
+
+
+def compare_mentions(
+    mentions: Mapping[str, Sequence[Mention]],
+    sentences: Sentences,
+    train: Sentences | None = None,
+    labels: Iterable[str] | None = None,
+    resamples: int = 10_000,
+) -> dict[str, Any]:
+    """What [`compare`] returns, from mentions."""
+    labels = None if labels is None else list(labels)
+    summaries = {name: summarise_mentions(m, sentences, train, labels, resamples) for name, m in mentions.items()}
+    counts = {name: SentenceCounts.of(m, len(sentences)) for name, m in mentions.items()}
+    baseline, *others = mentions
+    tests = {name: compare_systems(counts[baseline], counts[name], resamples) for name in others}
+    if len(others) > 1:
+        adjusted = holm([test["p_randomisation"] for test in tests.values()])
+        for test, p in zip(tests.values(), adjusted, strict=True):
+            test["p_holm"] = p
+    found = found_by(mentions)
+    only = {
+        name: [
+            dict(zip(("sentence", "start", "end", "label"), key, strict=True)) for key in found if found[key] == [name]
+        ]
+        for name in mentions
+    }
+    return {
+        "baseline": baseline,
+        "systems": summaries,
+        "tests": tests,
+        "differences": {name: _differences(summaries[baseline], summaries[name]) for name in others},
+        "only": only,
+        "by_all": sum(len(names) == len(mentions) for names in found.values()),
+        "by_none": sum(not names for names in found.values()),
+    }
+
+
+def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """b - a; None for groups in which neither has a gold entity or a prediction."""
+    groups = {}
+    for by, rows in b["groups"].items():
+        groups[by] = {}
+        for name, row in rows.items():
+            other = a["groups"][by].get(name, {"f1": 0.0, "support": 0, "predicted": 0})  # depths that only b reaches
+            empty = not (row["support"] or row["predicted"] or other["predicted"])
+            groups[by][name] = None if empty else row["f1"] - other["f1"]
+    rates = ("boundary_error_rate", "type_error_rate")
+    return {"groups": groups, "errors": {rate: b["errors"][rate] - a["errors"][rate] for rate in rates}}

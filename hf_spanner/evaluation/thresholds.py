@@ -1,0 +1,104 @@
+"""The threshold that maximises micro F1: one for all labels, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..metrics.nested_ner.scoring import score_entities
+from ..modeling.decoding import Entity, resolve_overlaps
+
+FLOOR = 0.05  # candidates below this score are not looked at: with most spans among them, they would be very many
+
+
+class Tuned(NamedTuple):
+    """A threshold and the F1 that it gives."""
+
+    threshold: float | dict[str, float]
+    f1: float
+
+
+def tune_threshold(candidates: Sequence[Sequence[Entity]], references: Sequence, overlap: str = "any") -> Tuned:
+    """The one threshold with the best micro F1; of several the highest. It lies halfway between two scores.
+
+    Overlaps are resolved best first, so what stands at a threshold is what stands at 0 and reaches it.
+
+    Args:
+        candidates: scored entities per sentence, before overlaps are resolved.
+        references: the gold entities.
+        overlap: the policy under which the model will predict.
+    """
+    scores, correct, _ = _columns([resolve_overlaps(row, overlap) for row in candidates], references)
+    choices = _choices(scores, correct)
+    support = _support(references)
+    f1 = [2 * right / max(kept + support, 1) for _, kept, right in choices]
+    best = int(np.argmax(f1))
+    return Tuned(choices[best][0], f1[best])
+
+
+def tune_thresholds(
+    candidates: Sequence[Sequence[Entity]], references: Sequence, labels: Iterable[str], overlap: str = "any"
+) -> Tuned:
+    """A threshold for each label with the best micro F1 together.
+
+    For a given F, the labels' thresholds that maximise Σ (2·correct - F·predicted) can be found one by one; with F the
+    F1 that these reach, and so on, F climbs to the best F1 in a few rounds (Dinkelbach). That is exact if overlaps do
+    not matter. If they do, a threshold of one label can free the place of an entity of another: the F1 is then
+    measured, and one threshold for all is returned if it is better. Labels without candidates get that one too.
+    """
+    labels = list(labels)
+    single = tune_threshold(candidates, references, overlap)
+    scores, correct, names = _columns([resolve_overlaps(row, overlap) for row in candidates], references)
+    choices = {name: _choices(scores[names == name], correct[names == name]) for name in labels}
+    support, f1 = _support(references), single.f1
+    for _ in range(100):
+        chosen = {name: max(options, key=lambda c: 2 * c[2] - f1 * c[1]) for name, options in choices.items()}
+        kept, right = (sum(choice[i] for choice in chosen.values()) for i in (1, 2))
+        before, f1 = f1, 2 * right / max(kept + support, 1)
+        if f1 <= before + 1e-12:
+            break
+    known = set(names.tolist())
+    thresholds = {name: chosen[name][0] if name in known else single.threshold for name in labels}
+    reached = f1_at(thresholds, candidates, references, overlap)
+    if reached < single.f1:
+        return Tuned(dict.fromkeys(labels, single.threshold), single.f1)
+    return Tuned(thresholds, reached)
+
+
+def f1_at(
+    threshold: float | Mapping[str, float], candidates: Sequence[Sequence[Entity]], references: Sequence, overlap: str
+) -> float:
+    """Micro F1 of the candidates that reach a threshold, overlaps resolved."""
+    limit = threshold.get if isinstance(threshold, Mapping) else lambda label: threshold
+    found = [resolve_overlaps([e for e in row if e.score >= limit(e.label)], overlap) for row in candidates]
+    return score_entities(found, references)["f1"]
+
+
+def _columns(found: Sequence[Sequence[Entity]], references: Sequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Score, correctness and label of every candidate."""
+    gold = [_triples(row) for row in references]
+    rows = [(e.score, tuple(e[:3]) in gold[i], e.label) for i, row in enumerate(found) for e in row]
+    scores, correct, names = zip(*rows, strict=True) if rows else ((), (), ())
+    return np.array(scores, dtype=float), np.array(correct, dtype=bool), np.array(names, dtype=object)
+
+
+def _choices(scores: np.ndarray, correct: np.ndarray) -> list[tuple[float, int, int]]:
+    """Every threshold that makes a difference, from the highest, with the candidates it keeps and the correct ones."""
+    order = np.argsort(-scores, kind="stable")
+    scores = scores[order]
+    right = np.concatenate([[0], np.cumsum(correct[order])])
+    edges = np.concatenate([[1.0], scores, [min([FLOOR, *scores])]])  # keeping k, the threshold lies below edges[k]
+    apart = edges[:-1] > edges[1:]
+    apart[-1] = True  # keep all
+    kept = np.flatnonzero(apart)
+    return list(zip(((edges[kept] + edges[kept + 1]) / 2).tolist(), kept.tolist(), right[kept].tolist(), strict=True))
+
+
+def _triples(row: Iterable) -> set[tuple]:
+    return {(e["start"], e["end"], e["label"]) if isinstance(e, Mapping) else tuple(e[:3]) for e in row}
+
+
+def _support(references: Sequence) -> int:
+    return sum(len(_triples(row)) for row in references)

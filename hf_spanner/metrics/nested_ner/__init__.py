@@ -1,0 +1,1 @@
+"""The folder that `evaluate` loads; copied to a Hub Space it works by itself."""

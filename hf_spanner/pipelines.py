@@ -1,0 +1,82 @@
+"""Short ways to a trained model: the pipeline, or model and tokenizer, with a sentence where something is missing."""
+
+from pathlib import Path
+
+import transformers
+from transformers import AutoConfig
+
+from .auto import AutoModelForNestedNer
+from .modeling.configuration_nested_ner import NestedNerConfig, check_labels
+from .refusals import check_file_names, in_one_sentence
+from .tokenization import load_tokenizer
+
+
+def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str | None = None, **kwargs):
+    """`transformers.pipeline("nested-ner", ...)`: a pipeline for the model in a folder, on the Hub, or in memory.
+
+    Code that a repository brings along is never run.
+
+    ```python
+    >>> ner = hf_spanner.pipeline("me/span-ner-genia", batch_size=32)
+    >>> ner("The IL-2 receptor alpha gene", nesting=True)
+    ```
+    """
+    if kwargs.pop("trust_remote_code", False):
+        raise ValueError(
+            "trust_remote_code=True is refused: hf_spanner has the code and never runs a repository's own."
+        )
+    if isinstance(model, (str, Path)):  # loaded here, because transformers.pipeline makes one long text of all errors
+        loading = {name: kwargs.pop(name) for name in ("dtype", "device_map") if name in kwargs}
+        name, loading = str(model), {**kwargs.pop("model_kwargs", {}), **loading}
+        model = _load_model(name, revision, token, **loading)
+        tokenizer = tokenizer or _load_tokenizer(name, revision, token)
+    return transformers.pipeline("nested-ner", model=model, tokenizer=tokenizer, **kwargs)
+
+
+def load_model(
+    name: str, labels: list[str] | None = None, revision: str | None = None, token: str | None = None, **config
+) -> tuple:
+    """A trained model and its tokenizer, from a folder or the Hub; or a sentence that says what is missing.
+
+    Code that a repository brings along is never run.
+
+    Args:
+        labels: other labels than it was trained with; the layers whose size depends on them start at random, all
+            others as they were trained.
+        revision, token: passed to the Hub.
+        **config: fields of the saved configuration to override.
+    """
+    return _load_model(name, revision, token, labels, config), _load_tokenizer(name, revision, token)
+
+
+def _load_model(name: str, revision: str | None, token: str | None, labels=None, config=None, **loading):
+    folder = Path(name)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise FileNotFoundError(f"{name} has no config.json: it is not the folder of a trained model.")
+    if not folder.is_dir() and (folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))):
+        raise FileNotFoundError(f"There is no model folder {name!r}.")
+    hub = {"revision": revision, "token": token, "trust_remote_code": False}
+    with in_one_sentence(name, revision):
+        saved = AutoConfig.from_pretrained(name, **hub, **(config or {}))
+        if not isinstance(saved, NestedNerConfig):
+            raise ValueError(
+                f"{name} is a {saved.model_type!r} checkpoint of another task; what is needed is a nested NER model, "
+                "for example one trained with `hf-spanner train`."
+            )
+        if labels is not None:
+            saved.id2label = dict(enumerate(check_labels(labels)))
+            saved.label2id = {label: index for index, label in saved.id2label.items()}
+        return AutoModelForNestedNer.from_pretrained(
+            name, config=saved, ignore_mismatched_sizes=labels is not None, **hub, **loading
+        )
+
+
+def _load_tokenizer(name: str, revision: str | None, token: str | None):
+    folder = Path(name)
+    if folder.is_dir() and not any(folder.glob("tokenizer*")) and not any(folder.glob("vocab*")):
+        raise FileNotFoundError(
+            f"{name} has no tokenizer: save the one it was trained with there, `tokenizer.save_pretrained({name!r})`."
+        )
+    with in_one_sentence(name, revision):
+        check_file_names(name, revision=revision, token=token)
+        return load_tokenizer(name, revision=revision, token=token, trust_remote_code=False)

@@ -1,0 +1,296 @@
+"""`Trainer` for nested NER: two learning rates, predictions as entities, strict F1, the best checkpoint kept."""
+
+import math
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset
+from transformers import Trainer, TrainingArguments
+from transformers.trainer_utils import EvalPrediction
+
+from ..evaluation import score_groups
+from ..metrics import score_entities, score_typing
+from ..modeling.decoding import entities_to_tensor, tensor_to_entities
+from ..modeling.saving import whole_or_not_at_all
+from ..record import training_record
+from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
+from .features import NestedNerCollator, NestedNerDataset
+
+
+@dataclass
+class NestedNerTrainingArguments(TrainingArguments):
+    """`TrainingArguments` with the defaults that suit fine-tuning for NER, and a learning rate for the new layers."""
+
+    head_learning_rate: float | None = field(
+        default=None,
+        metadata={"help": "Learning rate of everything but the encoder; the same as the encoder's if unset."},
+    )
+    frozen_encoder_epochs: float = field(
+        default=0.0,
+        metadata={"help": "First epochs in which the encoder stays as it is; the learning rate then starts anew."},
+    )
+    stage_one_lr_scale: float = field(
+        default=1.0, metadata={"help": "What learning rates are multiplied with while the encoder is frozen."}
+    )
+    ema_decay: float | None = field(
+        default=None, metadata={"help": "Average the weights over steps with this decay, e.g. 0.999; unset: do not."}
+    )
+    learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the encoder."})
+    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})
+    warmup_steps: float = field(
+        default=0.1, metadata={"help": "Linear warm-up: steps, or below 1 a share of all steps."}
+    )
+    num_train_epochs: float = field(default=20.0, metadata={"help": "Passes over the training data."})
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate on validation data."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
+    logging_steps: float = field(default=50, metadata={"help": "Steps between two lines of the log."})
+    save_total_limit: int | None = field(default=1, metadata={"help": "Checkpoints kept beside the best."})
+    load_best_model_at_end: bool = field(
+        default=True, metadata={"help": "End with the best checkpoint, by validation F1."}
+    )
+    metric_for_best_model: str | None = field(default="f1", metadata={"help": "The metric that chooses it."})
+    train_sampling_strategy: str = field(default="group_by_length", metadata={"help": "How batches are drawn."})
+    remove_unused_columns: bool = field(
+        default=False, metadata={"help": "Leave False: the data set makes its own columns."}
+    )
+    label_names: list[str] | None = field(
+        default_factory=lambda: ["entities"], metadata={"help": "Leave as it is: the gold entities' key."}
+    )
+
+    def __post_init__(self):
+        if not torch.accelerator.is_available():
+            self.dataloader_pin_memory = False  # there is no device to pin memory for; torch would only warn
+        if self.frozen_encoder_epochs and self.lr_scheduler_type != "linear":
+            raise ValueError(
+                f"frozen_encoder_epochs={self.frozen_encoder_epochs} needs lr_scheduler_type='linear', "
+                f"not {self.lr_scheduler_type!r}: the schedule has two stages."
+            )
+        super().__post_init__()
+
+
+class NestedNerTrainer(Trainer):
+    """Trains any approach on sentences; give it records or a `datasets.Dataset`, it encodes them itself.
+
+    ```python
+    >>> trainer = NestedNerTrainer(
+    ...     model=model,
+    ...     args=NestedNerTrainingArguments("out", num_train_epochs=4, learning_rate=1e-4, head_learning_rate=1e-3),
+    ...     train_dataset=data["train"], eval_dataset=data["validation"], processing_class=tokenizer,
+    ... )
+    >>> trainer.train()
+    >>> trainer.evaluate(data["test"], metric_key_prefix="test")["test_f1"]
+    ```
+    """
+
+    def __init__(
+        self, model=None, args=None, *, train_dataset=None, eval_dataset=None, processing_class=None, **kwargs
+    ):
+        if processing_class is None:
+            raise ValueError("NestedNerTrainer needs the tokenizer: pass `processing_class=load_tokenizer(...)`.")
+        self.processing_class, self.model = (
+            processing_class,
+            model,
+        )  # needed by `encode` before the base class sets them
+        self._scored: NestedNerDataset | None = None  # the data set under evaluation: scores need its gold
+        self._found: list = []  # the entities of the last evaluation
+        self.predictions: dict[str, tuple] = {}  # by split, of the model as it is: entities found and the data set
+        self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
+        self.recipe: dict[str, Any] = {}
+        kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
+        kwargs.setdefault("compute_metrics", self.score)
+        train_dataset = self.encode(train_dataset)
+        if args is not None:
+            suit_arguments(args, model, train_dataset)
+        super().__init__(
+            model=model,
+            args=args,
+            train_dataset=train_dataset,
+            eval_dataset=self.encode(eval_dataset),
+            processing_class=processing_class,
+            **kwargs,
+        )
+        if self.args.frozen_encoder_epochs:
+            self.add_callback(FreezeEncoder(self.args.frozen_encoder_epochs))
+        if self.args.ema_decay is not None:
+            self.add_callback(ExponentialMovingAverage(self.args.ema_decay))
+
+    def encode(self, data: Any) -> Any:
+        """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise."""
+        if data is None or isinstance(data, (NestedNerDataset, str)):
+            return data
+        if isinstance(data, dict):
+            return {name: self.encode(part) for name, part in data.items()}
+        return NestedNerDataset(data, self.processing_class, self.model.config)
+
+    # -------------------------------------------------------------------------------------------------- optimisation
+
+    def create_optimizer(self, model=None):
+        """AdamW (or what `optim` says) with four groups: encoder and head, each with and without weight decay."""
+        model = self.model if model is None else model
+        if self.optimizer is not None:
+            return self.optimizer
+        decayed = set(self.get_decay_parameter_names(model))
+        groups: dict[tuple[bool, bool], list] = {}
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad:
+                in_encoder = name.removeprefix("module.").startswith(tuple(model_of(model).encoder_lr_prefixes))
+                groups.setdefault((in_encoder, name in decayed), []).append(parameter)
+        head_lr = self.args.head_learning_rate or self.args.learning_rate
+        optimizer_class, kwargs = self.get_optimizer_cls_and_kwargs(self.args, model)
+        self.optimizer = optimizer_class(
+            [
+                {
+                    "params": parameters,
+                    "lr": self.args.learning_rate if in_encoder else head_lr,
+                    "weight_decay": self.args.weight_decay if decay else 0.0,
+                }
+                for (in_encoder, decay), parameters in groups.items()
+            ],
+            **kwargs,
+        )
+        return self.optimizer
+
+    def create_scheduler(self, num_training_steps: int, optimizer=None):
+        """The usual one, or, with `frozen_encoder_epochs`, one that starts anew when the encoder joins in."""
+        if self.lr_scheduler is None and self.args.frozen_encoder_epochs:
+            batches = math.ceil(len(self.train_dataset) / (self.args.train_batch_size * self.args.world_size))
+            epoch = math.ceil(batches / self.args.gradient_accumulation_steps)
+            first = min(round(epoch * self.args.frozen_encoder_epochs), num_training_steps)
+            second = num_training_steps - first
+            self.lr_scheduler = two_stage_schedule(
+                self.optimizer if optimizer is None else optimizer,
+                (first, self.args.get_warmup_steps(first)),
+                (second, self.args.get_warmup_steps(second)),
+                self.args.stage_one_lr_scale,
+            )
+            self._created_lr_scheduler = True
+        return super().create_scheduler(num_training_steps, optimizer)
+
+    def compute_loss(self, model, inputs, *args, **kwargs):
+        inputs = {key: value for key, value in inputs.items() if key != "places"}
+        return super().compute_loss(model, inputs, *args, **kwargs)
+
+    # ---------------------------------------------------------------------------------------------------- evaluation
+
+    def get_eval_dataloader(self, eval_dataset=None):
+        return super().get_eval_dataloader(self.encode(eval_dataset))
+
+    def get_test_dataloader(self, test_dataset: Dataset | Iterable):
+        return super().get_test_dataloader(self.encode(test_dataset))
+
+    def train(self, *args, **kwargs):
+        self._predictions_at: dict[int, dict] = {}
+        output = super().train(*args, **kwargs)
+        if self.args.load_best_model_at_end:  # the model is that of the best step again
+            self.predictions = self._predictions_at.get(self.state.best_global_step, {})
+        return output
+
+    def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix: str = "eval"):
+        metrics = super().evaluate(self.encode(eval_dataset), ignore_keys, metric_key_prefix)
+        split = "validation" if metric_key_prefix == "eval" else metric_key_prefix
+        self.predictions = {**self.predictions, split: (self._found, self._scored)}
+        if self.is_in_train:
+            self._predictions_at[self.state.global_step] = self.predictions
+        return metrics
+
+    @property
+    def results(self) -> dict[str, dict]:
+        """All scores of the model as it is, by the split it was evaluated on."""
+        return {split: self.scores(found, data, groups=True) for split, (found, data) in self.predictions.items()}
+
+    def evaluation_loop(self, dataloader, *args, **kwargs):
+        self._scored = dataloader.dataset
+        return super().evaluation_loop(dataloader, *args, **kwargs)
+
+    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
+        """Decode at once: `(B, P, 6)` = place, start, end, label, score can be padded and gathered; logits cannot."""
+        inputs = self._prepare_inputs(dict(inputs))
+        places = inputs.pop("places")
+        with torch.no_grad(), self.compute_loss_context_manager():
+            output = model(**inputs)
+        loss = output.loss.detach().float().mean()
+        if prediction_loss_only:
+            return loss, None, None
+        inner = model_of(model)
+        entities = entities_to_tensor(inner.decode(output, overlap="any"), inner.config.label2id).to(loss)
+        places = places.to(loss).unsqueeze(1).expand(-1, entities.size(1), -1)
+        return loss, torch.cat([places, entities], dim=-1), inputs["entities"]
+
+    def score(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Strict scores of gathered predictions; a window that two processes both saw counts once."""
+        config = model_of(self.model).config
+        rows = torch.as_tensor(prediction.predictions)  # (N, P, 6)
+        places = rows[:, 0, :2].long().tolist()
+        windows = tensor_to_entities(rows[..., 2:], config.id2label)
+        self._found = self._scored.merge(zip(map(tuple, places), windows, strict=True), config.overlap)
+        scores = self.scores(self._found, self._scored)
+        return {key: value for key, value in scores.items() if isinstance(value, (int, float))}
+
+    def scores(self, found: list, data: NestedNerDataset, groups: bool = False) -> dict[str, Any]:
+        """The scores that suit the model; with `groups` also by length, nesting and depth."""
+        model, gold = model_of(self.model), data.gold()
+        if model.needs_spans:
+            return score_typing(found, gold, labels=model.config.labels)
+        scores = score_entities(found, gold, labels=model.config.labels)
+        return {**scores, "groups": score_groups(found, data.sentences)} if groups else scores
+
+    # ----------------------------------------------------------------------------------------------------- to the Hub
+
+    def _save(self, output_dir: str | None = None, state_dict=None) -> None:
+        if not self.args.should_save:
+            return super()._save(output_dir, state_dict)
+        with whole_or_not_at_all(output_dir or self.args.output_dir) as folder:
+            super()._save(str(folder), state_dict)
+
+    def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
+        for file in Path(checkpoint_folder).glob("*.py"):  # the base class copies weights and configuration only
+            shutil.copy(file, self.args.output_dir)
+        super()._push_from_checkpoint(checkpoint_folder)
+
+    def push_to_hub(self, commit_message: str | None = "End of training", token=None, revision=None, **about):
+        """Upload model, tokenizer, code, card, recipe and results to `args.hub_model_id`; returns the commit.
+
+        `about` goes to the card: `language`, `license`, `datasets`, `base_model`, `tags`, `limits`.
+        """
+        from ..hub import publish
+
+        if not self.is_world_process_zero():
+            return None
+        token = token or self.args.hub_token
+        if self.hub_model_id is None:
+            self.init_hf_repo(token=token)
+        self._finish_current_push()
+        return publish(
+            model_of(self.model),
+            self.hub_model_id,
+            tokenizer=self.processing_class,
+            record=self.record or training_record(self, self.results),
+            recipe=self.recipe,
+            commit_message=commit_message,
+            private=self.args.hub_private_repo,
+            token=token,
+            revision=revision or self.args.hub_revision,
+            **about,
+        )
+
+
+def suit_arguments(args: NestedNerTrainingArguments, model, train_dataset: NestedNerDataset | None) -> None:
+    """Change the training arguments where an approach has no choice."""
+    if model.needs_spans and args.metric_for_best_model == "f1":
+        args.metric_for_best_model = "typing_accuracy"  # there is no F1 where the spans are given
+    if args.frozen_encoder_epochs:
+        args.ddp_find_unused_parameters = True  # frozen parameters have no gradient to wait for
+    if getattr(model.config, "full_batch", False) and train_dataset is not None:
+        batches = math.ceil(len(train_dataset) / args.train_batch_size)
+        args.gradient_accumulation_steps = math.ceil(batches / args.world_size)  # one step an epoch
+
+
+def model_of(model):
+    """The model inside whatever data parallelism or compilation has wrapped around it."""
+    while not hasattr(model, "encoder_lr_prefixes"):
+        model = model.module if hasattr(model, "module") else model._orig_mod
+    return model
