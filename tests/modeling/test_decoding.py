@@ -1,0 +1,129 @@
+import json
+
+import pytest
+import torch
+from conftest import ORACLES
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_spanner.modeling.decoding import (
+    Entity,
+    best_first,
+    entities_to_tensor,
+    nesting,
+    resolve_overlaps,
+    span_candidates,
+    tensor_to_entities,
+    thresholds_of,
+)
+
+entity = st.builds(
+    lambda s, n, label, score: Entity(s, s + n, label, score),
+    st.integers(0, 8), st.integers(1, 5), st.sampled_from("AB"), st.sampled_from([0.1, 0.5, 0.5, 0.9]),
+)  # fmt: skip
+policies = st.sampled_from(["flat", "nested", "any"])
+
+
+def allowed(a, b, policy):
+    if policy == "any" or a.end <= b.start or b.end <= a.start:
+        return True
+    inside = (a.start <= b.start and b.end <= a.end) or (b.start <= a.start and a.end <= b.end)
+    return policy == "nested" and inside
+
+
+@given(st.lists(entity, max_size=12), policies)
+def test_kept_entities_are_compatible_and_dropped_ones_lose_to_a_better_one(entities, policy):
+    kept = resolve_overlaps(entities, policy)
+    assert all(allowed(a, b, policy) for i, a in enumerate(kept) for b in kept[:i])
+    assert len({e[:3] for e in kept}) == len(kept)
+    for lost in {e for e in entities if e[:3] not in {k[:3] for k in kept}}:
+        assert any(best_first(k) < best_first(lost) and not allowed(k, lost, policy) for k in kept)
+
+
+@given(st.lists(entity, max_size=8), policies, st.randoms())
+def test_the_order_of_candidates_does_not_matter(entities, policy, random):
+    shuffled = entities[:]
+    random.shuffle(shuffled)
+    assert resolve_overlaps(shuffled, policy) == resolve_overlaps(entities, policy)
+
+
+def test_ties_fall_by_start_then_end_then_label():
+    tied = [Entity(1, 3, "A", 0.5), Entity(0, 2, "B", 0.5), Entity(0, 2, "A", 0.5)]
+    assert resolve_overlaps(tied, "flat") == [Entity(0, 2, "A", 0.5)]
+    assert resolve_overlaps(tied, "nested") == [Entity(0, 2, "A", 0.5), Entity(0, 2, "B", 0.5)]
+
+
+def test_an_unknown_policy_is_named():
+    with pytest.raises(ValueError, match="Unknown overlap policy 'crossing'"):
+        resolve_overlaps([], "crossing")
+
+
+@pytest.mark.skipif(not ORACLES.exists(), reason="the authors' outputs (../shared/oracles) are not here")
+def test_the_filter_agrees_with_the_reference_implementation():
+    cases = json.loads((ORACLES / "overlap_filter_metrics_crf_bio.json").read_text())["filter"]
+    for case in cases:
+        # The reference breaks ties in its own order: give the candidates scores by their place in it.
+        ranked = [Entity(s, e, label, 1 - i / 100) for i, (label, s, e) in enumerate(case["order"])]
+        for level, policy in enumerate(("flat", "nested", "any")):
+            kept = {(e.label, e.start, e.end) for e in resolve_overlaps(ranked, policy)}
+            assert kept == {tuple(chunk) for chunk in case["kept"][str(level)]}, (case, policy)
+
+
+def test_nesting_names_depth_and_nearest_parent():
+    entities = [
+        Entity(0, 11, "PER"),
+        Entity(3, 11, "ORG"),
+        Entity(6, 11, "PER"),
+        Entity(9, 11, "LOC"),
+        Entity(13, 15, "LOC"),
+    ]
+    assert nesting(entities) == [(0, None), (1, 0), (2, 1), (3, 2), (0, None)]
+    two_labels = [Entity(0, 1, "A"), Entity(0, 1, "B")]
+    assert nesting(two_labels) == [(0, None), (1, 0)]
+    crossing = [Entity(0, 3, "A"), Entity(2, 5, "B")]
+    assert nesting(crossing) == [(0, None), (0, None)]
+
+
+def test_thresholds_are_checked_and_spread_over_the_labels():
+    assert thresholds_of(None, ["A", "B"]) == [None, None]
+    assert thresholds_of(0.5, ["A", "B"]) == [0.5, 0.5]
+    assert thresholds_of({"B": 0.3}, ["A", "B"]) == [None, 0.3]
+    with pytest.raises(ValueError, match="unknown label 'C'"):
+        thresholds_of({"C": 0.5}, ["A", "B"])
+    with pytest.raises(ValueError, match="between 0 and 1, not 1.5"):
+        thresholds_of(1.5, ["A"])
+    with pytest.raises(TypeError, match="not 'high'"):
+        thresholds_of("high", ["A"])
+
+
+def grid(cells, length=3, max_span=2, classes=3):
+    probabilities = torch.tensor([0.9, 0.05, 0.05]).repeat(1, length, max_span, 1)[..., :classes]
+    for (i, k), values in cells.items():
+        probabilities[0, i, k] = torch.tensor(values)
+    return probabilities.log(), torch.ones(1, length, max_span, dtype=torch.bool)
+
+
+def test_a_candidate_must_beat_none_or_reach_its_threshold():
+    logits, mask = grid({(0, 0): [0.3, 0.6, 0.1], (1, 1): [0.5, 0.1, 0.4]})
+    (found,) = span_candidates(logits, mask, ["A", "B"], [None, None])
+    assert [(e.start, e.end, e.label, round(e.score, 4)) for e in found] == [(0, 1, "A", 0.6)]
+    (found,) = span_candidates(logits, mask, ["A", "B"], [0.7, 0.35])
+    assert [(e.start, e.end, e.label, round(e.score, 4)) for e in found] == [(1, 3, "B", 0.4)]
+
+
+def test_with_a_sigmoid_for_each_label_a_span_carries_two():
+    logits = torch.full((1, 2, 1, 2), -3.0)
+    logits[0, 1, 0] = torch.tensor([2.0, 1.0])
+    (found,) = span_candidates(
+        logits, torch.ones(1, 2, 1, dtype=torch.bool), ["A", "B"], [None, None], multi_label=True
+    )
+    assert [(e.start, e.end, e.label) for e in found] == [(1, 2, "A"), (1, 2, "B")]
+
+
+@given(st.lists(st.lists(entity, max_size=4), min_size=1, max_size=4))
+def test_entities_survive_the_trip_through_a_tensor(batch):
+    names = {"A": 0, "B": 1}
+    back = tensor_to_entities(entities_to_tensor(batch, names), {i: name for name, i in names.items()})
+    assert [[(*e[:3], pytest.approx(e.score)) for e in row] for row in back] == [
+        [tuple(e) for e in row] for row in batch
+    ]

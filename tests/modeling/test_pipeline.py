@@ -1,0 +1,215 @@
+"""The pipeline's promises, on a model with random weights that calls nearly every span an entity."""
+
+import logging
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import LABELS, encoder_config
+from transformers import pipeline
+from transformers.pipelines.pt_utils import KeyDataset
+
+import hf_spanner
+from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
+
+# Offsets are wrong where characters are odd: mix plain words with everything unicode has, lone surrogates included.
+odd = st.text(alphabet=st.characters(), max_size=6)
+plain = st.sampled_from(
+    [
+        "New",
+        "York",
+        "London",
+        "IL-2",
+        "don't",
+        "U.S.",
+        "café",
+        "e\u0301",
+        "👨‍👩‍👧",
+        "\u200b",
+        "\ud800",
+        "\n",
+        "\t",
+        "3.5",
+    ]
+)
+texts = st.lists(st.one_of(plain, odd), max_size=12).flatmap(
+    lambda parts: st.sampled_from(["", " ", "  ", "\n"]).map(lambda joint: joint.join(parts))
+)
+
+
+def make_pipeline(tokenizer, **settings):
+    torch.manual_seed(0)
+    config = SpanNerConfig(
+        encoder_config=encoder_config("bert", len(tokenizer)).to_dict(),
+        labels=LABELS,
+        **{"max_span_length": 4, "max_subwords": 24, **settings},
+    )
+    return hf_spanner.pipeline(SpanNerForNestedNer(config), tokenizer, threshold=0.0)
+
+
+@pytest.fixture(scope="module")
+def ner(tokenizer):
+    return make_pipeline(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def any_ner(any_tokenizer):
+    return make_pipeline(any_tokenizer)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=texts, overlap=st.sampled_from(["flat", "nested", "any"]))
+def test_the_word_is_the_text_between_start_and_end(any_ner, text, overlap):
+    found = any_ner(text, overlap=overlap)
+    for entity in found:
+        assert text[entity["start"] : entity["end"]] == entity["word"]
+        assert entity["word"] and not entity["word"][0].isspace() and not entity["word"][-1].isspace()
+        assert entity["entity_group"] in LABELS and 0 <= entity["score"] <= 1
+    if overlap == "any" and text.strip():  # every word is a span, and with threshold 0 every span is an entity
+        assert found
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(words=st.lists(st.one_of(plain, odd), max_size=10), delimiter=st.sampled_from([" ", "", "--"]))
+def test_words_as_input_keep_their_numbers(any_ner, words, delimiter):
+    text = delimiter.join(words)
+    for entity in any_ner(words, is_split_into_words=True, delimiter=delimiter, overlap="any"):
+        assert text[entity["start"] : entity["end"]] == entity["word"]
+        assert delimiter.join(words[entity["start_word"] : entity["end_word"]]) == entity["word"]
+
+
+def test_lists_generators_and_datasets_give_one_answer_each_in_order(ner):
+    inputs = ["New York", "", "London is here " * 20, "it"]
+    expected = [ner(text) for text in inputs]
+
+    def close(found):
+        return [[(e["start"], e["end"], e["entity_group"], round(e["score"], 4)) for e in row] for row in found]
+
+    assert close(ner(inputs)) == close(expected)
+    assert close(ner(inputs, batch_size=3)) == close(expected)
+    assert close(ner((text for text in inputs), batch_size=2)) == close(expected)
+    dataset = KeyDataset([{"text": text} for text in inputs], "text")
+    assert close(ner(dataset, batch_size=3)) == close(expected)
+
+
+def test_a_generator_is_read_no_further_ahead_than_a_batch(ner):
+    read = []
+
+    def source():
+        for i in range(100):
+            read.append(i)
+            yield "New York"
+
+    results = ner(source(), batch_size=4)
+    next(results)
+    assert len(read) <= 5  # transformers looks at the first element itself
+
+
+def test_datasets_of_the_datasets_library_stream_through(ner):
+    datasets = pytest.importorskip("datasets")
+    data = datasets.Dataset.from_dict({"text": ["New York", "London"]})
+    assert len(list(ner(KeyDataset(data, "text"), batch_size=2))) == 2
+
+
+def test_nesting_is_added_on_request(ner):
+    found = ner("the mayor of New York", overlap="nested", nesting=True)
+    for entity in found:
+        if entity["parent"] is None:
+            assert entity["depth"] == 0
+        else:
+            parent = found[entity["parent"]]
+            assert entity["depth"] == parent["depth"] + 1
+            assert parent["start"] <= entity["start"] and entity["end"] <= parent["end"]
+    assert any(entity["depth"] > 0 for entity in found)
+
+
+def test_word_indices_are_added_on_request(ner):
+    assert {(e["start_word"], e["end_word"]) for e in ner("New York", word_indices=True, overlap="any")} == {
+        (0, 1),
+        (1, 2),
+        (0, 2),
+    }
+    assert "start_word" not in ner("New York")[0]
+
+
+def test_several_pretokenized_texts_are_a_list_of_lists(ner):
+    found = ner([["New", "York"], ["London"], []], is_split_into_words=True, batch_size=2)
+    assert len(found) == 3 and found[1][0]["word"] == "London" and found[2] == []
+
+
+def test_a_text_of_a_hundred_thousand_words_is_read_to_its_end(tokenizer):
+    ner = make_pipeline(tokenizer, max_span_length=1, max_subwords=128)
+    text = "New York " * 50_000
+    found = ner(text, batch_size=64, overlap="any")
+    assert len(found) == 100_000
+    assert found[-1]["end"] == len(text) - 1
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(repeats=st.integers(1, 40))
+def test_windows_lose_no_span_and_double_none(ner, repeats):
+    """With threshold 0 every span of at most four words is an entity: the windows must give back each exactly once."""
+    words = ["New", "York", "is", "here"] * repeats
+    found = ner(words, is_split_into_words=True, overlap="any")
+    spans = [(e["start_word"], e["end_word"]) for e in found]
+    n = len(words)
+    assert sorted(spans) == [(i, i + k) for i in range(n) for k in range(1, 5) if i + k <= n]
+
+
+def test_parameters_may_be_set_for_good_or_for_one_call(tokenizer, ner):
+    assert ner("New York", threshold=1.0) == []
+    assert ner("New York") != []
+    with pytest.raises(ValueError, match="unknown label 'GPE'"):
+        ner("New York", threshold={"GPE": 0.5})
+    with pytest.raises(ValueError, match="Unknown overlap policy 'all'"):
+        ner("New York", overlap="all")
+    with pytest.raises(ValueError, match="has no 'seq' head"):
+        ner("New York", head="seq")
+    with pytest.raises(ValueError, match="stride=-1"):
+        ner("New York", stride=-1)
+    with pytest.raises(TypeError, match="no parameter 'aggregation_strategy'"):
+        ner("New York", aggregation_strategy="simple")
+
+
+def test_a_stride_that_could_lose_entities_is_said(ner, caplog):
+    with caplog.at_level(logging.WARNING):
+        ner("New York " * 30, stride=1)
+    assert "no entity is lost" in caplog.text
+
+
+@pytest.mark.parametrize("inputs", [3, None, {"text": "New York"}, [["New", "York"]]])
+def test_what_is_no_text_is_refused_with_a_remedy(ner, inputs):
+    with pytest.raises(TypeError, match="reads strings"):
+        ner(inputs)
+
+
+def test_what_is_no_list_of_words_is_refused_with_a_remedy(ner):
+    with pytest.raises(TypeError, match="is a list of words, not 'New York'"):
+        ner("New York", is_split_into_words=True)
+    with pytest.raises(TypeError, match="is a list of words"):
+        ner([["New", 3]], is_split_into_words=True)
+
+
+def test_the_task_is_known_to_transformers(tokenizer, tmp_path):
+    made = make_pipeline(tokenizer)
+    made.model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    loaded = pipeline("nested-ner", model=str(tmp_path), threshold=0.0)
+    assert type(loaded).__name__ == "NestedNerPipeline"
+    assert loaded("New York") == made("New York")
+
+
+def test_left_padding_tokenizers_give_the_same_answers(tokenizer, ner):
+    tokenizer.padding_side = "left"
+    try:
+        batch = ner(["New York", "London is here"], batch_size=2)
+    finally:
+        tokenizer.padding_side = "right"
+    assert [len(found) for found in batch] == [len(ner(text)) for text in ("New York", "London is here")]
+
+
+def test_without_a_model_the_pipeline_says_that_there_is_no_default_yet():
+    for make in (hf_spanner.pipeline, lambda: pipeline("nested-ner")):
+        with pytest.raises(ValueError, match="There is no default nested NER model yet"):
+            make()

@@ -1,0 +1,294 @@
+"""Every approach, every promise of the contract. A new approach is one row in `approaches.py`."""
+
+import pytest
+import torch
+from approaches import ROWS, Row
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import LABELS, SENTENCES, make_batch, without_gold
+from transformers import AutoModelForTokenClassification, pipeline
+
+import hf_spanner
+from hf_spanner.modeling.encoding import pad_batch
+
+
+@pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
+def row(request) -> Row:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(row, tokenizer):
+    torch.manual_seed(0)
+    return row.make(tokenizer)
+
+
+def without_dropout(model):
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return model
+
+
+@pytest.fixture(scope="module")
+def trained(row, tokenizer):
+    """A model that has learnt the sentences of the batch by heart."""
+    torch.manual_seed(0)
+    model = without_dropout(row.make(tokenizer, dropout=0.0))
+    batch = make_batch(tokenizer)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=row.learning_rate)
+    model.train()
+    losses = []
+    for _ in range(row.steps):
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+        losses.append(loss.item())
+    model.eval()
+    model.losses = losses
+    return model
+
+
+def entities_of(model, batch, **kwargs):
+    with torch.no_grad():
+        return model.decode(model(**without_gold(batch)), **kwargs)
+
+
+def test_backward_reaches_every_parameter(row, tokenizer):
+    model = row.make(tokenizer).train()
+    loss = model(**make_batch(tokenizer)).loss
+    assert loss.ndim == 0 and torch.isfinite(loss)
+    loss.backward()
+    missing = [name for name, p in model.named_parameters() if p.requires_grad and p.grad is None]
+    assert missing == []  # data-parallel training hangs on unused parameters
+
+
+def test_loss_falls_and_the_sentences_are_learnt(row, trained, tokenizer):
+    assert trained.losses[-1] < 0.5 * trained.losses[0]
+    found = entities_of(trained, make_batch(tokenizer))
+    gold = {(i, *entity) for i, (_, entities) in enumerate(SENTENCES) for entity in entities}
+    mine = {(i, *entity[:3]) for i, entities in enumerate(found) for entity in entities}
+    if not row.nested:  # only the outermost can be found
+        gold = {g for g in gold if not any(g != h and g[0] == h[0] and h[1] <= g[1] and g[2] <= h[2] for h in gold)}
+    elif not trained.config.multi_label:
+        gold.discard((2, 0, 1, "ORG"))  # the second label on one span
+        mine.discard((2, 0, 1, "ORG"))
+        gold.discard((2, 0, 1, "place name"))
+        mine.discard((2, 0, 1, "place name"))
+    assert len(gold & mine) >= 0.9 * len(gold)
+
+
+def test_nested_entities_are_found_nested(row, trained, tokenizer):
+    found = {(e.start, e.end, e.label) for e in entities_of(trained, make_batch(tokenizer))[4]}
+    if row.nested:
+        assert {(0, 11, "PER"), (3, 11, "ORG"), (6, 11, "PER"), (9, 11, "place name")} <= found  # four deep
+    else:
+        assert (0, 11, "PER") in found
+
+
+def test_saved_and_loaded_gives_identical_logits(row, trained, tokenizer, tmp_path):
+    trained.save_pretrained(tmp_path)
+    batch = without_gold(make_batch(tokenizer))
+    for auto in (AutoModelForTokenClassification, hf_spanner.AutoModelForNestedNer):
+        loaded = auto.from_pretrained(tmp_path).eval()
+        assert type(loaded) is type(trained)
+        mine, theirs = trained.state_dict(), loaded.state_dict()
+        assert mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+        with torch.no_grad():
+            # The last bit of a matrix product may depend on how a file's matrices lie in memory.
+            assert torch.allclose(loaded(**batch).logits, trained(**batch).logits, rtol=1e-6, atol=1e-6)
+    assert loaded.config.labels == LABELS
+    assert loaded.config.encoder_config is None or loaded.config.encoder_config._name_or_path == ""
+
+
+def test_batch_of_one_equals_batch_of_many(row, trained, tokenizer):
+    many = (SENTENCES * 7)[:32]
+    together = entities_of(trained, make_batch(tokenizer, many))
+    for sentence, expected in zip(many, together, strict=True):
+        (alone,) = entities_of(trained, make_batch(tokenizer, [sentence]))
+        assert [e[:3] for e in alone] == [e[:3] for e in expected]
+        assert [e.score for e in alone] == pytest.approx([e.score for e in expected], abs=1e-5)
+
+
+def test_padding_does_not_change_the_logits(row, model, tokenizer):
+    short, long = SENTENCES[1], SENTENCES[0]
+    with torch.no_grad():
+        alone = model(**without_gold(make_batch(tokenizer, [short]))).logits
+        beside = model(**without_gold(make_batch(tokenizer, [short, long]))).logits
+    mask = [slice(0, n) for n in alone.shape[1:]]
+    alone, beside = alone[0], beside[(0, *mask)]
+    if alone.ndim == 3:  # the span grid: compare the spans that exist
+        n = len(short[0])
+        cells = [(i, k) for i in range(n) for k in range(alone.size(1)) if i + k < n]
+        alone, beside = (torch.stack([x[c] for c in cells]) for x in (alone, beside))
+    assert torch.allclose(alone, beside, atol=1e-5)
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(row, tokenizer):
+    torch.manual_seed(0)
+    model = without_dropout(row.make(tokenizer, dropout=0.0))
+    model.train()
+    batch, gradients = make_batch(tokenizer), []
+    for on in (False, True):
+        if on:
+            model.gradient_checkpointing_enable()
+        model.zero_grad()
+        torch.manual_seed(1)  # negatives are drawn
+        model(**batch).loss.backward()
+        gradients.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
+
+
+def test_a_batch_without_entities_has_a_finite_loss_and_gradient(row, tokenizer):
+    model = row.make(tokenizer).train()
+    loss = model(**make_batch(tokenizer, [(["London"], []), (["it", "is"], [])])).loss
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_an_empty_sentence_has_no_entities(row, model, tokenizer):
+    assert entities_of(model, make_batch(tokenizer, [([], [])])) == [[]]
+    assert entities_of(model, make_batch(tokenizer, [([], []), (["London"], [])]))[0] == []
+
+
+def test_words_without_subwords_are_survived(row, model, tokenizer):
+    words = ["London", "\u200b", "New", "\u200d", "York", "\u200b"]
+    with torch.no_grad():
+        output = model(**without_gold(make_batch(tokenizer, [(words, [])])))
+    assert torch.isfinite(output.logits).all()
+    assert all(e.end <= len(words) for e in model.decode(output)[0])
+
+
+def test_thresholds_hold_for_all_labels_or_for_one(row, trained, tokenizer):
+    batch = make_batch(tokenizer)
+    default = entities_of(trained, batch, overlap="any")
+    assert all(e.score >= 0.99 for found in entities_of(trained, batch, threshold=0.99) for e in found)
+    all_of_them = entities_of(trained, batch, threshold=0.0, overlap="any")
+    assert all({e[:3] for e in a} >= {e[:3] for e in d} for a, d in zip(all_of_them, default, strict=True))
+    by_label = entities_of(trained, batch, threshold={"PER": 1.0}, overlap="any")
+    assert all(e.label != "PER" or e.score >= 1.0 for found in by_label for e in found)
+
+
+def test_bundled_models_predict_from_either_head(row, tokenizer):
+    settings = {} if row.approach == "bl_ner" else {"bundle_weight": 0.1}
+    model = row.make(tokenizer, **settings)
+    if model.head == "seq":
+        with pytest.raises(ValueError, match="has no 'span' head"):
+            model.choose_head("span")
+        return
+    model.train()
+    output = model(**make_batch(tokenizer))
+    output.loss.backward()
+    assert model.tagger.classifier.weight.grad.abs().sum() > 0
+    model.eval()
+    with torch.no_grad():
+        output = model(**without_gold(make_batch(tokenizer)))
+    assert output.tag_logits.shape[-1] == 2 * len(LABELS) + 1
+    assert len(model.decode(output, head="span")) == len(model.decode(output, head="seq")) == len(SENTENCES)
+
+
+def test_labels_that_a_sentence_is_not_annotated_with_take_no_part_in_its_loss(row, tokenizer):
+    torch.manual_seed(0)
+    model = without_dropout(row.make(tokenizer, dropout=0.0)).train()
+    sentence = (["the", "mayor", "of", "New", "York"], [(0, 5, "PER")])
+    batch = make_batch(tokenizer, [sentence, sentence])
+    annotated = torch.ones(2, len(LABELS), dtype=torch.bool)
+    if not model.learns_from_some_labels:
+        with pytest.raises(ValueError, match="one by one"):
+            model(**batch, annotated_labels=annotated)
+        return
+    torch.manual_seed(1)
+    plain = model(**batch).loss
+    torch.manual_seed(1)
+    assert torch.allclose(model(**batch, annotated_labels=annotated).loss, plain)
+    other = LABELS.index("ORG")
+    annotated[1, other] = False
+    output = model(**batch, annotated_labels=annotated)
+    (gradient,) = torch.autograd.grad(output.loss, output.logits, allow_unused=True)
+    if gradient is None:
+        pytest.skip("the loss is of sub-words, which the logits of words do not lead to")
+    if model.head == "seq":  # O, then B and I of each label
+        classes = [1 + 2 * other, 2 + 2 * other]
+    else:
+        classes = [other if model.config.multi_label else other + 1]
+    by_class = gradient.abs().flatten(1, -2).sum(1)  # (2, classes)
+    assert (by_class[0] > 0).all()
+    assert (by_class[1, classes] == 0).all() and by_class[1].sum() > 0
+
+
+def test_the_same_input_gives_the_same_answer_twice(row, model, tokenizer):
+    batch = make_batch(tokenizer)
+    assert entities_of(model, batch) == entities_of(model, batch)
+
+
+# ------------------------------------------------------------------------------------------------------ the pipeline
+
+
+@pytest.fixture(scope="module")
+def folder(trained, tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    trained.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def ner(folder):
+    return pipeline("nested-ner", model=folder)
+
+
+def test_pipeline_offsets_are_exact(row, ner):
+    text = "  the mayor of New York\tmet the head of the Bank of England in\n\nLondon 👨‍👩‍👧 "
+    found = ner(text)
+    assert found, "the trained model finds something in its training sentence"
+    assert all(text[e["start"] : e["end"]] == e["word"] for e in found)
+    assert {"entity_group", "score", "word", "start", "end"} == set(found[0])
+    assert found == sorted(found, key=lambda e: (e["start"], -e["end"], e["entity_group"]))
+
+
+def test_pipeline_of_empty_text_is_empty(row, ner):
+    assert ner("") == [] and ner(" \n\t ") == []
+    assert ner([]) == []
+    assert ner([""]) == [[]]
+    assert ner([], is_split_into_words=True) == []
+
+
+def test_pipeline_reads_long_text_in_windows(row, ner):
+    """A long text has exactly the entities that its windows have: none is lost or doubled at a cut."""
+    words = "the mayor of New York met the head of the Bank of England in London .".split() * 60
+    windows = ner._encoder.windows(words, ner._overlap_of_windows(None))
+    assert len(windows) > 1 and windows[0].start == 0 and windows[-1].end == len(words)
+
+    def keys(words, shift=0):
+        found = ner(words, is_split_into_words=True, overlap="any")
+        return [(e["start_word"] + shift, e["end_word"] + shift, e["entity_group"]) for e in found]
+
+    found, alone = keys(words), [set(keys(words[w.start : w.end], w.start)) for w in windows]
+    assert len(found) == len(set(found)) and set(found) <= set.union(*alone)
+    for index, entities in enumerate(alone):  # what no other window sees is decided by this one
+        others = [w for i, w in enumerate(windows) if i != index]
+        mine = {e for e in entities if not any(w.start <= e[0] and e[1] <= w.end for w in others)}
+        assert mine <= set(found)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=5))
+def test_pipeline_batches_equal_single_calls(row, ner, texts):
+    def spans(found):
+        return [(e["start"], e["end"], e["entity_group"]) for e in found]
+
+    together = ner(texts, batch_size=4)
+    assert [spans(found) for found in together] == [spans(ner(text)) for text in texts]
+    streamed = list(ner((text for text in texts), batch_size=2))
+    assert [spans(found) for found in streamed] == [spans(found) for found in together]
+
+
+def test_pad_batch_is_what_the_model_reads(row, model, tokenizer):
+    batch = make_batch(tokenizer)
+    assert set(batch) == {"input_ids", "attention_mask", "word_ids", "num_words", "entities"}
+    assert pad_batch([{"input_ids": [1], "attention_mask": [1], "word_ids": [0], "num_words": 1}], 0)[
+        "num_words"
+    ].tolist() == [1]

@@ -1,0 +1,64 @@
+"""What several test files share. pytest puts this folder on the path (see pyproject.toml)."""
+
+import torch
+from transformers import AutoConfig
+
+from hf_spanner.modeling.encoding import WordEncoder, pad_batch
+
+LABELS = ["PER", "place name", "ORG"]  # one label with a space
+
+# Words, and entities (start, end, label): nested four deep, two labels on one span, an empty sentence.
+SENTENCES = [
+    ("the mayor of New York met the head of the Bank of England in London".split(),
+     [(0, 5, "PER"), (3, 5, "place name"), (6, 13, "PER"), (9, 13, "ORG"), (12, 13, "place name"),
+      (14, 15, "place name")]),
+    ("New York".split(), [(0, 2, "place name")]),
+    ("London".split(), [(0, 1, "place name"), (0, 1, "ORG")]),
+    ("it is not here".split(), []),
+    ("the head of the office of the mayor of New York is in New York".split(),
+     [(0, 11, "PER"), (3, 11, "ORG"), (6, 11, "PER"), (9, 11, "place name"), (13, 15, "place name")]),
+]  # fmt: skip
+
+
+def records() -> list[dict]:
+    """The sentences in the form of the data layer."""
+    return [
+        {
+            "id": f"s{i}",
+            "doc_id": "d",
+            "tokens": words,
+            "entities": [{"start": s, "end": e, "label": label} for s, e, label in entities],
+        }
+        for i, (words, entities) in enumerate(SENTENCES)
+    ]
+
+
+def encoder_config(model_type: str, vocab_size: int):
+    """A two-layer encoder of any family, small enough to run in milliseconds."""
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    if model_type == "distilbert":
+        size = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}
+    elif model_type == "electra":
+        size["embedding_size"] = 16
+    positions = 130 if model_type in ("roberta", "xlm-roberta") else 128
+    extra = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    if model_type == "modernbert":
+        extra |= {"cls_token_id": 2, "sep_token_id": 3, "reference_compile": False}
+    if model_type in ("roberta", "xlm-roberta"):
+        extra["pad_token_id"] = 1
+    return AutoConfig.for_model(model_type, vocab_size=vocab_size, max_position_embeddings=positions, **size, **extra)
+
+
+def make_batch(tokenizer, sentences=None, max_subwords: int = 128, labels=LABELS) -> dict[str, torch.Tensor]:
+    """A padded batch with gold entities."""
+    encoder = WordEncoder(tokenizer, max_subwords)
+    features = []
+    for words, entities in SENTENCES if sentences is None else sentences:
+        feature = encoder.encode(words)
+        feature["entities"] = [(s, e, labels.index(label)) for s, e, label in entities]
+        features.append(feature)
+    return pad_batch(features, tokenizer.pad_token_id)
+
+
+def without_gold(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {key: value for key, value in batch.items() if key != "entities"}

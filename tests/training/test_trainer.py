@@ -1,0 +1,209 @@
+"""The Trainer on tiny models: what it optimises, keeps, resumes and counts."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tests_support import LABELS, encoder_config, records
+
+import hf_spanner
+from hf_spanner import NestedNerTrainer, NestedNerTrainingArguments
+from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def model(**settings):
+    torch.manual_seed(0)
+    encoder = encoder_config("bert", 200).to_dict()
+    return SpanNerForNestedNer(
+        SpanNerConfig(
+            encoder_config=encoder,
+            labels=LABELS,
+            **{"max_span_length": 12, "max_subwords": 64, "dropout": 0.0, **settings},
+        )
+    )
+
+
+def arguments(folder, **settings):
+    base = {
+        "num_train_epochs": 2,
+        "per_device_train_batch_size": 2,
+        "learning_rate": 3e-3,
+        "use_cpu": True,
+        "disable_tqdm": True,
+        "seed": 1,
+    }
+    return NestedNerTrainingArguments(output_dir=str(folder), **{**base, **settings})
+
+
+def trainer(folder, tokenizer, net=None, data=None, **settings):
+    data = records() * 2 if data is None else data
+    return NestedNerTrainer(
+        model=net or model(),
+        args=arguments(folder, **settings),
+        train_dataset=data,
+        eval_dataset=records(),
+        processing_class=tokenizer,
+    )
+
+
+def test_training_learns_keeps_the_best_and_saves_a_working_folder(tokenizer, tmp_path):
+    train = trainer(tmp_path, tokenizer, num_train_epochs=25, save_strategy="epoch", warmup_steps=0)
+    train.train()
+    history = [entry["eval_f1"] for entry in train.state.log_history if "eval_f1" in entry]
+    assert len(history) == 25 and max(history) > 0.8 > history[0]
+    # the model in hand is the best one by validation F1
+    assert train.evaluate()["eval_f1"] == pytest.approx(max(history))
+    assert train.state.best_metric == pytest.approx(max(history))
+    train.save_model()
+    ner = hf_spanner.pipeline(str(tmp_path))
+    assert ner("New York")[0]["word"] == "New York"
+
+
+def test_encoder_and_head_have_their_own_learning_rates(tokenizer, tmp_path):
+    train = trainer(tmp_path, tokenizer, learning_rate=1e-4, head_learning_rate=1e-2, weight_decay=0.05)
+    optimizer = train.create_optimizer()
+    by_parameter = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+    named = dict(train.model.named_parameters())
+    assert len(by_parameter) == len(named)
+    for name, parameter in named.items():
+        group = by_parameter[id(parameter)]
+        assert group["lr"] == (1e-4 if name.startswith("encoder.") else 1e-2), name
+        plain = name.endswith("bias") or "LayerNorm" in name
+        assert group["weight_decay"] == (0.0 if plain else 0.05), name
+
+
+def test_training_goes_on_where_it_stopped(tokenizer, tmp_path):
+    """Three epochs at once, and one epoch plus two after a restart, end with the same weights."""
+    settings = {
+        "num_train_epochs": 3,
+        "save_total_limit": None,
+        "load_best_model_at_end": False,
+        "lr_scheduler_type": "constant",
+    }
+    whole = trainer(tmp_path / "whole", tokenizer, **settings)
+    whole.train()
+    checkpoint = sorted((tmp_path / "whole").glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))[0]
+    resumed = trainer(tmp_path / "resumed", tokenizer, **settings)
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    for (name, a), (_, b) in zip(whole.model.named_parameters(), resumed.model.named_parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6), name
+
+
+def test_the_trainer_scores_like_the_prediction_function(tokenizer, tmp_path):
+    from hf_spanner.commands.evaluate import evaluate_model
+
+    train = trainer(tmp_path, tokenizer, num_train_epochs=6, warmup_steps=0)
+    train.train()
+    mine = train.evaluate()
+    theirs = evaluate_model(train.model, tokenizer, records())
+    for key in ("precision", "recall", "f1", "support", "predicted", "correct", "locate_f1"):
+        assert mine[f"eval_{key}"] == pytest.approx(theirs[key])
+    assert theirs["support"] == 14
+
+
+def test_long_sentences_are_scored_whole(tokenizer, tmp_path):
+    """Windows overlap, but their entities are counted once, and gold that no window holds stays in the gold."""
+    sentence = records()[0]
+    long = {
+        "id": "x",
+        "tokens": sentence["tokens"] * 8,
+        "entities": sentence["entities"] + [{"start": 0, "end": 100, "label": "ORG"}],
+    }
+    train = trainer(tmp_path, tokenizer, net=model(max_subwords=32, max_span_length=6))
+    scores = train.evaluate([long])
+    assert scores["eval_support"] == len(long["entities"])
+
+
+def test_gradient_accumulation_equals_one_large_batch(tokenizer, tmp_path):
+    """The loss is a mean over a batch, so with equal batches both give the same step."""
+    data = [records()[0]] * 4
+    weights = []
+    for batch, steps in ((4, 1), (1, 4)):
+        net = model(max_negatives=None)
+        train = trainer(
+            tmp_path / str(batch),
+            tokenizer,
+            net=net,
+            data=data,
+            per_device_train_batch_size=batch,
+            gradient_accumulation_steps=steps,
+            num_train_epochs=1,
+            optim="sgd",
+            max_grad_norm=0,
+            warmup_steps=0,
+            eval_strategy="no",
+            save_strategy="no",
+            load_best_model_at_end=False,
+        )
+        for module in net.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        train.train()
+        weights.append([p.detach().clone() for p in net.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*weights, strict=True))
+
+
+def test_a_trainer_without_tokenizer_says_so(tmp_path):
+    with pytest.raises(ValueError, match="processing_class"):
+        NestedNerTrainer(model=model(), args=arguments(tmp_path), train_dataset=records())
+
+
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for split in ("train", "validation", "test"):
+        lines = records() * (8 if split == "train" else 1)
+        if split == "test":
+            lines = lines + records()[:2]  # an odd number: two processes cannot share it evenly
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+LAUNCHERS = {
+    "python": [],
+    "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"],
+    # On a machine without GPUs accelerate needs to be told twice.
+    "accelerate": ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"],
+}
+
+
+def run_script(arguments_, launcher: str):
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": str(ROOT),
+        "CUDA_VISIBLE_DEVICES": "",
+        "ACCELERATE_USE_CPU": "true",
+    }
+    command = [sys.executable, *LAUNCHERS[launcher], str(ROOT / "scripts" / "train.py"), *map(str, arguments_)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", pytest.param("accelerate", marks=pytest.mark.slow)])
+def test_two_processes_reach_the_f1_of_one_and_count_nothing_twice(launcher, encoder_folder, data_folder, tmp_path):
+    common = [
+        "--approach", "span_ner", "--encoder", encoder_folder, "--data", data_folder, "--use_cpu", "True",
+        "--learning_rate", "3e-3", "--num_train_epochs", "15", "--max_span_length", "12", "--disable_tqdm", "True",
+        "--warmup_steps", "0", "--per_device_eval_batch_size", "2",
+    ]  # fmt: skip
+    results, histories = {}, {}
+    for processes, batch, how in ((1, 8, "python"), (2, 4, launcher)):  # the same batch in all
+        folder = tmp_path / str(processes)
+        run_script([*common, "--output_dir", folder, "--per_device_train_batch_size", batch], how)
+        record = json.loads((folder / "training.json").read_text())
+        assert record["processes"] == processes
+        results[processes], histories[processes] = record["results"], record["history"]
+    for split, support in (("validation", 14), ("test", 21)):
+        assert results[1][split]["support"] == results[2][split]["support"] == support
+    assert {entry["eval_support"] for entry in histories[2]} == {14}
+    assert abs(results[1]["validation"]["f1"] - results[2]["validation"]["f1"]) < 0.15
+    assert results[2]["validation"]["f1"] > 0.7
