@@ -125,6 +125,10 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
     def needs_span_cap(self) -> bool:
         return self.config.max_span_length is not None
 
+    @property
+    def output_bias(self) -> torch.Tensor:
+        return self.scorer.b
+
     def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
         words = states.words
         batch, length, _ = words.shape

@@ -22,6 +22,8 @@ from .spans import first_labels, sample_negatives, span_mask, span_targets
 from .tagging import CRF, TaggingHead, exclude
 from .words import pool_words
 
+RARE = -5.0  # the logit that a span has some label, before anything is learnt
+
 
 @dataclass
 class NestedNerOutput(ModelOutput):
@@ -311,6 +313,11 @@ class NestedNerPreTrainedModel(PreTrainedModel):
         return None
 
     @property
+    def output_bias(self) -> torch.Tensor | None:
+        """The bias of the labels' logits, of an approach that has one."""
+        return None if self.output_layer is None else self.output_layer.bias
+
+    @property
     def is_bundled(self) -> bool:
         return self.head == "span" and self.tagger is not None
 
@@ -429,6 +436,9 @@ class NestedNerPreTrainedModel(PreTrainedModel):
         for module in self.modules():
             if hasattr(module, "initialise"):
                 module.initialise()
+        # Of all spans and labels few belong together: begin there, and not with a loss of log 2 for each of them.
+        if self.config.multi_label and self.output_bias is not None:
+            init.constant_(self.output_bias, RARE)
 
 
 def _reference(cls: type) -> str:

@@ -5,7 +5,7 @@ import torch
 from approaches import ROWS, Row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests_support import LABELS, SENTENCES, make_batch, without_gold
+from tests_support import LABELS, SENTENCES, learn, make_batch, without_gold
 from transformers import AutoModelForTokenClassification, pipeline
 
 import hf_spanner
@@ -36,18 +36,7 @@ def trained(row, tokenizer):
     torch.manual_seed(0)
     model = without_dropout(row.make(tokenizer, dropout=0.0))
     batch = make_batch(tokenizer)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=row.learning_rate)
-    model.train()
-    losses = []
-    for _ in range(row.steps):
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimizer.step()
-        losses.append(loss.item())
-    model.eval()
-    model.losses = losses
+    model.losses = learn(model, batch, lambda: missed(row, model, batch) == set(), row.learning_rate, row.steps)
     return model
 
 
@@ -65,19 +54,20 @@ def test_backward_reaches_every_parameter(row, tokenizer):
     assert missing == []  # data-parallel training hangs on unused parameters
 
 
-def test_loss_falls_and_the_sentences_are_learnt(row, trained, tokenizer):
-    assert trained.losses[-1] < 0.5 * trained.losses[0]
-    found = entities_of(trained, make_batch(tokenizer))
+def missed(row, model, batch):
+    """The gold entities that the model does not find, of those that it can."""
+    found = entities_of(model, batch)
     gold = {(i, *entity) for i, (_, entities) in enumerate(SENTENCES) for entity in entities}
-    mine = {(i, *entity[:3]) for i, entities in enumerate(found) for entity in entities}
     if not row.nested:  # only the outermost can be found
         gold = {g for g in gold if not any(g != h and g[0] == h[0] and h[1] <= g[1] and g[2] <= h[2] for h in gold)}
-    elif not trained.config.multi_label:
-        gold.discard((2, 0, 1, "ORG"))  # the second label on one span
-        mine.discard((2, 0, 1, "ORG"))
-        gold.discard((2, 0, 1, "place name"))
-        mine.discard((2, 0, 1, "place name"))
-    assert len(gold & mine) >= 0.9 * len(gold)
+    elif not model.config.multi_label:  # one of two labels on one span
+        gold -= {(2, 0, 1, "ORG"), (2, 0, 1, "place name")}
+    return gold - {(i, *entity[:3]) for i, entities in enumerate(found) for entity in entities}
+
+
+def test_loss_falls_and_the_sentences_are_learnt(row, trained, tokenizer):
+    assert trained.losses[-1] < 0.5 * trained.losses[0]
+    assert missed(row, trained, make_batch(tokenizer)) == set()
 
 
 def test_nested_entities_are_found_nested(row, trained, tokenizer):

@@ -1,5 +1,7 @@
 """What several test files share. pytest puts this folder on the path (see pyproject.toml)."""
 
+from collections.abc import Callable, Mapping
+
 import torch
 from transformers import AutoConfig
 
@@ -62,3 +64,30 @@ def make_batch(tokenizer, sentences=None, max_subwords: int = 128, labels=LABELS
 
 def without_gold(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {key: value for key, value in batch.items() if key != "entities"}
+
+
+def learn(
+    model, batch: Mapping | Callable[[], Mapping], learnt: Callable[[], bool], learning_rate: float, steps: int
+) -> list[float]:
+    """Train on a batch (or on what a call gives) until `learnt()`, asked every `steps` steps, and six times at most.
+
+    How many steps a tiny model needs hangs on the last bits of sums, and so on the processor. What is tested is what
+    it can do once it has learnt; a model that never learns fails there.
+    """
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    losses = []
+    for _ in range(6):
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 10, 1 - step / steps))
+        model.train()
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss = model(**(batch() if callable(batch) else batch)).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            optimizer.step()
+            schedule.step()
+            losses.append(loss.item())
+        model.eval()
+        if learnt():
+            break
+    return losses
