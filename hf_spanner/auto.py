@@ -7,6 +7,7 @@ from transformers.models.auto.auto_factory import _BaseAutoModelClass, _LazyAuto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.pipelines import PIPELINE_REGISTRY
 
+from .default import DefaultModel
 from .modeling.modeling_biaffine_ner import BiaffineNerForNestedNer
 from .modeling.modeling_bl_ner import BlNerForNestedNer
 from .modeling.modeling_diffusion_ner import DiffusionNerForNestedNer
@@ -46,19 +47,6 @@ def approach(name: str) -> type[NestedNerPreTrainedModel]:
     return APPROACHES[name]
 
 
-class NoDefaultModel(dict):
-    """What `pipeline("nested-ner")` finds in place of a default model, until a checkpoint is shipped: a sentence."""
-
-    def __contains__(self, key) -> bool:
-        return True
-
-    def __getitem__(self, key):
-        raise ValueError(
-            "There is no default nested NER model yet: name one, pipeline('nested-ner', model='path-or-hub-id'), for "
-            "example one trained with `hf-spanner train`."
-        )
-
-
 def _publish(model_or_pipeline, repo_id: str, **kwargs):
     """What `push_to_hub` of a model or a pipeline does with the package; imported when it is used."""
     from .hub import publish, publish_pipeline
@@ -79,6 +67,6 @@ def register_all() -> None:
             "nested-ner",
             pipeline_class=NestedNerPipeline,
             pt_model=AutoModelForTokenClassification,
-            default=NoDefaultModel(),
+            default=DefaultModel(),
             type="text",
         )

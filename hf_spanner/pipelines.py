@@ -6,6 +6,7 @@ import transformers
 from transformers import AutoConfig
 
 from .auto import AutoModelForNestedNer
+from .default import folder_of
 from .modeling.configuration_nested_ner import NestedNerConfig, check_labels
 from .refusals import check_file_names, in_one_sentence
 from .tokenization import load_tokenizer
@@ -14,7 +15,8 @@ from .tokenization import load_tokenizer
 def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str | None = None, **kwargs):
     """`transformers.pipeline("nested-ner", ...)`: a pipeline for the model in a folder, on the Hub, or in memory.
 
-    Code that a repository brings along is never run.
+    Without a model it is the default model's, which is part of the package (`"default"` names it everywhere). Code that
+    a repository brings along is never run.
 
     ```python
     >>> ner = hf_spanner.pipeline("me/span-ner-genia", batch_size=32)
@@ -25,9 +27,9 @@ def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str
         raise ValueError(
             "trust_remote_code=True is refused: hf_spanner has the code and never runs a repository's own."
         )
-    if isinstance(model, (str, Path)):  # loaded here, because transformers.pipeline makes one long text of all errors
+    if model is None or isinstance(model, (str, Path)):  # transformers.pipeline would make one long text of all errors
         loading = {name: kwargs.pop(name) for name in ("dtype", "device_map") if name in kwargs}
-        name, loading = str(model), {**kwargs.pop("model_kwargs", {}), **loading}
+        name, loading = folder_of(model), {**kwargs.pop("model_kwargs", {}), **loading}
         model = _load_model(name, revision, token, **loading)
         tokenizer = tokenizer or _load_tokenizer(name, revision, token)
     return transformers.pipeline("nested-ner", model=model, tokenizer=tokenizer, **kwargs)
@@ -36,16 +38,18 @@ def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str
 def load_model(
     name: str, labels: list[str] | None = None, revision: str | None = None, token: str | None = None, **config
 ) -> tuple:
-    """A trained model and its tokenizer, from a folder or the Hub; or a sentence that says what is missing.
+    """A trained model and its tokenizer; or a sentence that says what is missing.
 
     Code that a repository brings along is never run.
 
     Args:
+        name: a folder, a Hub id, or `"default"`.
         labels: other labels than it was trained with; the layers whose size depends on them start at random, all
             others as they were trained.
         revision, token: passed to the Hub.
         **config: fields of the saved configuration to override.
     """
+    name = folder_of(name)
     return _load_model(name, revision, token, labels, config), _load_tokenizer(name, revision, token)
 
 

@@ -42,6 +42,8 @@ class NestedNerConfig(PreTrainedConfig):
         multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
         dropout: dropout before the classifier.
         encoder_dropout: all dropout rates inside the encoder (hidden states and attention); None for its own.
+        fresh_layers: how many of the encoder's last layers start at random in `from_encoder`: those of an encoder that
+            was trained to give one vector a sentence may hold little else.
         boundary_smoothing: ε, how much of its label an entity shares with the spans around it in training (see
             `boundary_smoothing.py`); 0 for hard targets. For every approach that classifies the span grid.
         smoothing_size: D, how far that reaches.
@@ -50,6 +52,8 @@ class NestedNerConfig(PreTrainedConfig):
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.
+        int8_embeddings: whether the encoder's vocabulary is kept in eight bits (see `compact.py`), to be read and not
+            trained; `model.compact_embeddings()` makes it so.
     """
 
     model_type = "nested_ner"
@@ -67,12 +71,14 @@ class NestedNerConfig(PreTrainedConfig):
     multi_label: bool = False
     dropout: float = 0.1
     encoder_dropout: float | None = None
+    fresh_layers: int = 0
     boundary_smoothing: float = 0.0
     smoothing_size: int = 1
     smooth_long_entities: bool = True
     bundle_weight: float | None = None
     predict_from: str = "span"
     use_crf: bool = False
+    int8_embeddings: bool = False
 
     def __post_init__(self, **kwargs):
         if (labels := kwargs.pop("labels", None)) is not None:

@@ -15,6 +15,7 @@ from transformers.models.auto.modeling_auto import MODEL_MAPPING
 from transformers.utils import ModelOutput
 
 from .boundary_smoothing import smooth_targets
+from .compact import Int8Embedding
 from .configuration_nested_ner import CODE_FIELDS, NestedNerConfig, check_labels
 from .decoding import Entity, resolve_overlaps, span_candidates, thresholds_of
 from .saving import remove_other_code, whole_or_not_at_all
@@ -117,6 +118,9 @@ class NestedNerPreTrainedModel(PreTrainedModel):
     def __init__(self, config: NestedNerConfig):
         super().__init__(config)
         self.encoder = self.make_encoder(config)
+        if config.int8_embeddings:
+            table = self.encoder.get_input_embeddings()
+            self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
         self.tagger = None
         if self.head == "seq" or config.bundle_weight is not None:
             self.tagger = TaggingHead(config.hidden_size, config.num_labels, config.dropout, config.use_crf)
@@ -155,6 +159,10 @@ class NestedNerPreTrainedModel(PreTrainedModel):
             **_encoder_kwargs(encoder_config),
         )
         model.encoder.load_state_dict(encoder.state_dict())
+        if config.fresh_layers:
+            for module in last_layers(model.encoder, config.fresh_layers).modules():
+                module._is_hf_initialized = False
+                model.encoder._init_weights(module)
         config.encoder_config._name_or_path = ""
         # Trained on sentences, no approach gains from more than 512 at once; it is there for who asks.
         config.max_subwords = max_subwords or min(max_positions(encoder), 512)
@@ -208,6 +216,18 @@ class NestedNerPreTrainedModel(PreTrainedModel):
         if self.publish is None:
             return super().push_to_hub(repo_id, **kwargs)
         return self.publish(repo_id, **kwargs)
+
+    def compact_embeddings(self) -> None:
+        """Keep the encoder's vocabulary in eight bits from now on: half the size on disk, rounded once."""
+        if not self.config.int8_embeddings:
+            self.encoder.set_input_embeddings(Int8Embedding.of(self.encoder.get_input_embeddings()))
+            self.config.int8_embeddings = True
+
+    def restore_embeddings(self) -> None:
+        """Make the encoder's vocabulary trainable again."""
+        if self.config.int8_embeddings:
+            self.encoder.set_input_embeddings(self.encoder.get_input_embeddings().table())
+            self.config.int8_embeddings = False
 
     # ------------------------------------------------------------------------------------------------ forward
 
@@ -444,6 +464,17 @@ class NestedNerPreTrainedModel(PreTrainedModel):
 def _reference(cls: type) -> str:
     """How a repository's config.json names a class: `file.Class`."""
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
+
+
+def last_layers(encoder: nn.Module, number: int) -> nn.ModuleList:
+    """The last so many of the encoder's layers."""
+    depth = encoder.config.num_hidden_layers
+    if number > depth:
+        raise ValueError(f"fresh_layers={number} is more than the encoder's {depth} layers.")
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == depth:
+            return module[depth - number :]
+    raise ValueError(f"The layers of a {encoder.config.model_type} encoder were not found: leave fresh_layers out.")
 
 
 def max_positions(encoder: nn.Module) -> int:

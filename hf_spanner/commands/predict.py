@@ -14,6 +14,7 @@ from .thresholds import parse_inference, parse_threshold
 
 EPILOG = """\
 examples:
+  hf-spanner predict "the mayor of New York"
   hf-spanner predict --model runs/litbank "the mayor of New York"
   hf-spanner predict --model runs/litbank --file chapter.txt
   cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
@@ -62,7 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("text", nargs="*", metavar="TEXT", help="texts to read")
-    parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
+    parser.add_argument("--model", default="default", help="folder or Hub id of a trained model (default: the one of the package)")
     parser.add_argument(
         "--file", help="read this file instead; - for standard input (the default if no TEXT is given)"
     )

@@ -101,6 +101,7 @@ def main(argv: list[str] | None = None) -> int:
             run.approach, labels, settings, run.encoder, data, run, seed=args.seed, folder=folder, say=say
         )
 
+    model.restore_embeddings()
     lora = None if run.lora_rank is None else add_lora(model, run.lora_rank)
     trainer = NestedNerTrainer(
         model=model,

@@ -102,6 +102,8 @@ class NestedNerTrainer(Trainer):
         self.recipe: dict[str, Any] = {}
         kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
         kwargs.setdefault("compute_metrics", self.score)
+        if model is not None:
+            model_of(model).restore_embeddings()  # eight bits cannot be trained
         train_dataset = self.encode(train_dataset)
         if args is not None:
             suit_arguments(args, model, train_dataset)
