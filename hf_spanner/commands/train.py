@@ -47,6 +47,10 @@ class RunArguments(VectorArguments):
             "help": "Of several: those known to hold no entity of the others' labels, as examples without them."
         },
     )
+    repeats: list[int] | None = field(
+        default=None,
+        metadata={"help": "Of several: how many times each is passed in an epoch, such as 1 2 for a small second one."},
+    )
     approach: str = field(default="span_ner", metadata={"help": "The approach: span_ner, bl_ner, seq_ner, ..."})
     encoder: str = field(default="bert-base-cased", metadata={"help": "Hub id or folder of the pretrained encoder."})
     model: str | None = field(
@@ -82,7 +86,13 @@ def main(argv: list[str] | None = None) -> int:
 
     transformers.set_seed(args.seed)
     splitter = settings.get("word_splitter", approach(run.approach).config_class.word_splitter)
-    corpora = {source: load_corpus(source, run, splitter, args.seed, say) for source in run.data}
+    repeats = run.repeats or [1] * len(run.data)
+    if len(repeats) != len(run.data) or min(repeats) < 1:
+        raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
+    corpora = {
+        source: load_corpus(source, run, splitter, args.seed, say, times)
+        for source, times in zip(run.data, repeats, strict=True)
+    }
     data = join_corpora(corpora, run.complete)
     labels = run.labels or label_names(data)
     settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
@@ -144,8 +154,8 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say):
-    """One data set, with a validation split, cut down and reshaped as was asked for."""
+def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, repeats: int = 1):
+    """One data set, with a validation split, cut down, reshaped and repeated as was asked for."""
     data = with_validation(load_nested_ner(source, format=run.format), seed, say)
     for split in data:
         limit = run.max_train_sentences if split == "train" else run.max_eval_sentences
@@ -153,8 +163,10 @@ def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say):
             data[split] = data[split].select(range(limit))
         if run.resplit:
             data[split] = like(data[split], [resplit_words(sentence, splitter) for sentence in data[split]])
-    if run.join_sizes:
-        data["train"] = like(data["train"], list(join_sentences(data["train"], run.join_sizes, seed)))
+    if run.join_sizes or repeats > 1:  # joined in another way each time
+        sizes = run.join_sizes or [1]
+        passes = [sentence for i in range(repeats) for sentence in join_sentences(data["train"], sizes, seed + i)]
+        data["train"] = like(data["train"], passes)
     return data
 
 
