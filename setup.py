@@ -43,7 +43,7 @@ setup(
     long_description=read_readme(),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    license_files=["LICENSE"],
+    license_files=["LICENSE", "NOTICE"],
     keywords="nested named entity recognition, NER, span classification, transformers, hugging face",
     python_requires=">=3.10",
     packages=find_packages(include=["hf_spanner", "hf_spanner.*"]) + ["hf_spanner.modeling", "hf_spanner.model_cards"],
@@ -53,7 +53,7 @@ setup(
         "hf_spanner.model_cards": "model_cards",
     },
     package_data={
-        "hf_spanner": ["py.typed", "recipes/**/*.yaml", "samples/*.jsonl", "samples/*.txt"],
+        "hf_spanner": ["py.typed", "recipes/**/*.yaml", "samples/*.jsonl", "samples/*.txt", "default_model/*"],
         "hf_spanner.report": ["*.css", "*.js"],
         "hf_spanner.metrics": ["nested_ner/*.md"],  # with its .py files the whole folder that evaluate loads
         "hf_spanner.model_cards": ["*.md", "*.yaml"],  # the template and the citations of a card

@@ -47,7 +47,7 @@ def run(hub, bare_site):
             "HF_HUB_OFFLINE": str(int(offline)),
             **env,
         }
-        late = "import faulthandler, json, sys\nfaulthandler.dump_traceback_later(240, exit=True)"
+        late = "import faulthandler, json, sys\nfaulthandler.dump_traceback_later(600, exit=True)"
         code = f"{late}\n{code}\nprint('ANSWER' + json.dumps(answer))"
         if package:
             command, env["PYTHONPATH"] = [sys.executable, "-c"], os.pathsep.join((str(ROOT), str(ROOT / "tests")))

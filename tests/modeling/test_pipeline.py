@@ -207,9 +207,3 @@ def test_left_padding_tokenizers_give_the_same_answers(tokenizer, ner):
     finally:
         tokenizer.padding_side = "right"
     assert [len(found) for found in batch] == [len(ner(text)) for text in ("New York", "London is here")]
-
-
-def test_without_a_model_the_pipeline_says_that_there_is_no_default_yet():
-    for make in (hf_spanner.pipeline, lambda: pipeline("nested-ner")):
-        with pytest.raises(ValueError, match="There is no default nested NER model yet"):
-            make()
