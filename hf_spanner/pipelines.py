@@ -53,23 +53,31 @@ def load_model(
     return _load_model(name, revision, token, labels, config), _load_tokenizer(name, revision, token)
 
 
-def _load_model(name: str, revision: str | None, token: str | None, labels=None, config=None, **loading):
+def load_config(name: str, revision: str | None = None, token: str | None = None, **config) -> NestedNerConfig:
+    """The configuration of a trained model, with some fields overridden; or a sentence that says what is missing."""
+    name = folder_of(name)
     folder = Path(name)
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise FileNotFoundError(f"{name} has no config.json: it is not the folder of a trained model.")
     if not folder.is_dir() and (folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))):
         raise FileNotFoundError(f"There is no model folder {name!r}.")
-    hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
-        saved = AutoConfig.from_pretrained(name, **hub, **(config or {}))
+        saved = AutoConfig.from_pretrained(name, revision=revision, token=token, trust_remote_code=False, **config)
         if not isinstance(saved, NestedNerConfig):
             raise ValueError(
                 f"{name} is a {saved.model_type!r} checkpoint of another task; what is needed is a nested NER model, "
                 "for example one trained with `hf-spanner train`."
             )
-        if labels is not None:
-            saved.id2label = dict(enumerate(check_labels(labels)))
-            saved.label2id = {label: index for index, label in saved.id2label.items()}
+    return saved
+
+
+def _load_model(name: str, revision: str | None, token: str | None, labels=None, config=None, **loading):
+    saved = load_config(name, revision, token, **(config or {}))
+    if labels is not None:
+        saved.id2label = dict(enumerate(check_labels(labels)))
+        saved.label2id = {label: index for index, label in saved.id2label.items()}
+    hub = {"revision": revision, "token": token, "trust_remote_code": False}
+    with in_one_sentence(name, revision):
         return AutoModelForNestedNer.from_pretrained(
             name, config=saved, ignore_mismatched_sizes=labels is not None, **hub, **loading
         )

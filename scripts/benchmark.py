@@ -4,7 +4,8 @@
     python scripts/benchmark.py --data FOLDER --models span_ner=runs/a sng=runs/b --train 256
     python scripts/benchmark.py --memory span_ner seq_ner
     python scripts/benchmark.py --dspert 10 25
-    python scripts/benchmark.py --diffusion runs/genia-small-diffusion_ner --data FOLDER --curves docs/curves
+    python scripts/benchmark.py --cold-start
+    python scripts/benchmark.py --diffusion runs/race/genia/diffusion_ner-42 --data FOLDER --curves docs/curves
 
 Nothing else should run beside it: timings next to other work are worthless.
 """
@@ -18,6 +19,7 @@ import torch
 import transformers
 
 from hf_spanner.analysis.pictures import require_matplotlib
+from hf_spanner.benchmarks.cold_start import compare_cold_start
 from hf_spanner.benchmarks.diffusion_curves import curves_table, sampling_curves, save_curves
 from hf_spanner.benchmarks.dspert_speed import compare_forward
 from hf_spanner.benchmarks.inference import compare_speed, peak_memory
@@ -46,6 +48,13 @@ def main() -> None:
         default=[],
         metavar="K",
         help="DSpERT's span Transformer at span cap K, as ratios",
+    )
+    parser.add_argument(
+        "--cold-start",
+        nargs="?",
+        const="default",
+        metavar="MODEL",
+        help="first import to first answer, beside a token classifier of transformers",
     )
     parser.add_argument(
         "--diffusion", metavar="MODEL", help="F1 and relative speed of a diffusion_ner model by steps and noisy spans"
@@ -90,6 +99,9 @@ def main() -> None:
             for batch in (1, 8)
         ]
         print_table(report["dspert"])
+    if args.cold_start:
+        report["cold_start"] = compare_cold_start(args.cold_start, args.repeats)
+        print_table([report["cold_start"]])
     if args.diffusion:
         if args.curves:
             require_matplotlib()  # before the long run

@@ -32,8 +32,12 @@ CARDS = Path(__file__).resolve().parents[1] / "model_cards"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", help="folder of the trained model")
-    parser.add_argument("--data", nargs="+", required=True, help="what to measure it on: folders with test or validation")
-    parser.add_argument("--limits", default=str(CARDS / "default_limits.md"), help="what the card says of its mistakes")
+    parser.add_argument(
+        "--data", nargs="+", required=True, help="what to measure it on: folders with test or validation"
+    )
+    parser.add_argument(
+        "--limits", default=str(CARDS / "default_limits.md"), help="what the card says of its mistakes"
+    )
     args = parser.parse_args()
     require_matplotlib()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
@@ -65,9 +69,7 @@ def save_compact(model, tokenizer, folder: Path) -> None:
     """Weights in half precision, the vocabulary in eight bits, to be read in single precision; no code."""
     folder.mkdir(exist_ok=True)
     model.compact_embeddings()
-    half = {
-        name: value.half() if value.is_floating_point() else value for name, value in model.state_dict().items()
-    }
+    half = {name: value.half() if value.is_floating_point() else value for name, value in model.state_dict().items()}
     assert model.dtype == torch.float32  # config.json says how it is read
     _auto_class, type(model)._auto_class, type(model.config)._auto_class = type(model)._auto_class, None, None
     PreTrainedModel.save_pretrained(model, folder, state_dict=half)

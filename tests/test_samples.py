@@ -17,6 +17,16 @@ def test_the_jsonl_is_made_from_the_brackets(sentences):
     assert [dict(row) for row in load_nested_ner(SAMPLE)["train"]] == sentences  # else: python -m hf_spanner.samples
 
 
+def test_it_is_data_by_name(tmp_path, monkeypatch):
+    data = load_nested_ner("sample")
+    assert {split: len(part) for split, part in data.items()} == {"train": 108, "validation": 12}
+    assert data["train"][0]["entities"] == load_sample()["train"][0]["entities"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sample").write_text("")  # what is there has precedence
+    with pytest.raises(ValueError):
+        load_nested_ner("sample")
+
+
 def test_every_sentence_is_sound_and_none_comes_twice(sentences):
     for sentence in sentences:
         check_sentence(sentence, labels=LABELS)

@@ -106,9 +106,7 @@ def compare_best(folder: Path, data: str, rows: Sequence[Mapping]) -> dict[str, 
     seeds: dict[str, set[int]] = {}
     for row in rows:
         seeds.setdefault(row["entrant"], set()).add(row["seed"])
-    mean = {
-        name: statistics.mean(row["validation_f1"] for row in rows if row["entrant"] == name) for name in seeds
-    }
+    mean = {name: statistics.mean(row["validation_f1"] for row in rows if row["entrant"] == name) for name in seeds}
     if len(mean) < 2:
         return None
     best, second = sorted(mean, key=mean.get, reverse=True)[:2]

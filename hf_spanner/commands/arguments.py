@@ -11,6 +11,7 @@ import yaml
 from transformers import HfArgumentParser
 
 from ..auto import approach
+from ..pipelines import load_config
 
 
 def parse_with_recipe(
@@ -19,7 +20,7 @@ def parse_with_recipe(
     """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
 
     The recipe's entries come first, so that flags override them. What is in no dataclass must be a field of the
-    configuration of `--approach`; its value is read as YAML (`--max_negatives null`, `--threshold 0.5`), and a list
+    configuration of `--approach` (or of the `--model` to go on from); its value is read as YAML (`--max_negatives null`, `--threshold 0.5`), and a list
     may have several (`--windows 1 2 4`).
 
     Returns:
@@ -32,8 +33,19 @@ def parse_with_recipe(
         argv = _as_flags(recipe) + argv
     parser = HfArgumentParser(dataclass_types, allow_abbrev=False)
     *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
+    parsed[0].approach = choose_approach(parsed[0].approach, parsed[0].model)
     settings = _config_settings(rest, parsed[0].approach, parser)
     return parsed, settings, recipe
+
+
+def choose_approach(name: str | None, model: str | None) -> str:
+    """The approach asked for: a trained model has its own, else `span_ner` unless another is named."""
+    if model is None:
+        return name or "span_ner"
+    own = load_config(model).model_type
+    if name not in (None, own):
+        raise ValueError(f"{model} is a {own} model and cannot go on as {name}: leave --approach {name} out.")
+    return own
 
 
 def read_recipe(path: str) -> dict[str, Any]:

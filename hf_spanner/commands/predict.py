@@ -63,7 +63,9 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("text", nargs="*", metavar="TEXT", help="texts to read")
-    parser.add_argument("--model", default="default", help="folder or Hub id of a trained model (default: the one of the package)")
+    parser.add_argument(
+        "--model", default="default", help="folder or Hub id of a trained model (default: the one of the package)"
+    )
     parser.add_argument(
         "--file", help="read this file instead; - for standard input (the default if no TEXT is given)"
     )

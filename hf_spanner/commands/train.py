@@ -22,7 +22,7 @@ from ..data import (
 )
 from ..hub import write_companions
 from ..metrics import format_scores
-from ..pipelines import load_model
+from ..pipelines import load_config, load_model
 from ..record import hub_id, training_record
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.lora import add_lora, merge_lora
@@ -37,8 +37,8 @@ class RunArguments(VectorArguments):
 
     data: list[str] = field(
         metadata={
-            "help": "A folder with train, validation and test files, one file, or a Hub data set. Of several, each is "
-            "trained and scored against the labels it is annotated with."
+            "help": "A folder with train, validation and test files, one file, a Hub data set, or 'sample', the corpus of "
+            "the package. Of several, each is trained and scored against the labels it is annotated with."
         }
     )
     complete: list[str] = field(
@@ -49,9 +49,14 @@ class RunArguments(VectorArguments):
     )
     repeats: list[int] | None = field(
         default=None,
-        metadata={"help": "Of several: how many times each is passed in an epoch, such as 1 2 for a small second one."},
+        metadata={
+            "help": "Of several: how many times each is passed in an epoch, such as 1 2 for a small second one."
+        },
     )
-    approach: str = field(default="span_ner", metadata={"help": "The approach: span_ner, bl_ner, seq_ner, ..."})
+    approach: str | None = field(
+        default=None,
+        metadata={"help": "The approach: span_ner (if none is named), bl_ner, seq_ner, biaffine_ner, ..."},
+    )
     encoder: str = field(default="bert-base-cased", metadata={"help": "Hub id or folder of the pretrained encoder."})
     model: str | None = field(
         default=None, metadata={"help": "Go on from a trained nested NER model, with its labels or with new ones."}
@@ -85,7 +90,8 @@ def main(argv: list[str] | None = None) -> int:
             print(text, flush=True)
 
     transformers.set_seed(args.seed)
-    splitter = settings.get("word_splitter", approach(run.approach).config_class.word_splitter)
+    start = approach(run.approach).config_class if run.model is None else load_config(run.model)
+    splitter = settings.get("word_splitter", start.word_splitter)
     repeats = run.repeats or [1] * len(run.data)
     if len(repeats) != len(run.data) or min(repeats) < 1:
         raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")

@@ -40,7 +40,7 @@ def load_nested_ner(
     Args:
         source: an existing path always wins: a file (one split, "train"), a folder with files or brat folders named
             after their split (train, validation/dev/valid, test), a folder of brat documents (one split, "train") or a
-            folder written by `save_to_disk`. Otherwise `name` or `owner/name` is a dataset on the Hub. A `Dataset` or
+            folder written by `save_to_disk`. Then `"sample"` is the corpus that comes with the package. Otherwise `name` or `owner/name` is a dataset on the Hub. A `Dataset` or
             `DatasetDict` is taken as it is.
         format: one of `READERS`; guessed if not given. Only for files.
         splits: the names of the splits to load, or a mapping from them to what they are called in the source (a file
@@ -56,6 +56,10 @@ def load_nested_ner(
     """
     from datasets import Dataset, DatasetDict
 
+    if isinstance(source, str) and source == "sample" and not Path(source).exists():
+        from ..samples import load_sample
+
+        source = DatasetDict({split: Dataset.from_list(sentences) for split, sentences in load_sample().items()})
     loaded: dict[str, tuple[list[Sentence], ReadReport]] = {}
     columns = _as_columns(source, options)
     if columns is None:

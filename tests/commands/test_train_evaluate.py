@@ -102,7 +102,7 @@ def test_corpora_of_different_labels_are_trained_and_scored_together(data, encod
     run = tmp_path / "run"
     code = cli.main(
         ["train", "--data", str(data), str(other), "--complete", str(data), "--resplit", "true",
-         "--join_sizes", "1", "2", "--approach", "span_ner", "--multi_label", "true", "--word_splitter", "fine",
+         "--repeats", "1", "2", "--join_sizes", "1", "2", "--approach", "span_ner", "--multi_label", "true", "--word_splitter", "fine",
          "--encoder", str(encoder_folder), "--max_negatives", "null", "--loss_reduction", "sentence",
          "--learning_rate", "3e-3", "--num_train_epochs", "20", "--eval_strategy", "no", "--save_strategy", "no",
          "--load_best_model_at_end", "False", "--output_dir", str(run), "--use_cpu", "True", "--disable_tqdm", "True"]
@@ -128,6 +128,12 @@ def test_corpora_of_different_labels_are_trained_and_scored_together(data, encod
         (["train", "--data", "DATA", "--max_spam_length", "3", "--output_dir", "x"], "Did you mean --max_span_length"),
         (["train", "--data", "DATA", "--max_span_length", "abc", "--output_dir", "x"], "max_span_length='abc'"),
         (["train", "no-recipe.yaml", "--data", "DATA"], "There is no recipe 'no-recipe.yaml'"),
+        (
+            ["train", "--data", "DATA", "--model", "MODEL", "--approach", "sng", "--output_dir", "x"],
+            "leave --approach",
+        ),
+        (["train", "--data", "DATA", "--model", "MODEL", "--lstm_size", "2", "--output_dir", "x"], "bl_ner knows no"),
+        (["train", "--data", "DATA", "--repeats", "1", "2", "--output_dir", "x"], "repeats=[1, 2] must be a number"),
     ],
 )
 def test_mistakes_are_answered_in_one_sentence(trained, data, encoder_folder, capsys, argv, message):
