@@ -15,8 +15,8 @@ from .tokenization import load_tokenizer
 def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str | None = None, **kwargs):
     """`transformers.pipeline("nested-ner", ...)`: a pipeline for the model in a folder, on the Hub, or in memory.
 
-    Without a model it is the default model's, which is part of the package (`"default"` names it everywhere). Code that
-    a repository brings along is never run.
+    Without a model it is the default model's, which is part of the package (`"default"` names it everywhere). Code
+    that a repository brings along is never run.
 
     ```python
     >>> ner = hf_spanner.pipeline("me/span-ner-genia", batch_size=32)

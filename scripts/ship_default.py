@@ -1,10 +1,10 @@
-"""Make the checkpoint that is installed with the package from a trained run, measure it as it is shipped, write its card.
+"""Make the checkpoint that is installed with the package from a trained run, measure it so, and write its card.
 
     hf-spanner train default.yaml --data genia/ gum/ --complete gum/ --repeats 1 2 --output_dir runs/default
     python scripts/ship_default.py runs/default --data genia/ gum/
 
-Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all figures
-of the card are measured after that rounding. The code stays in the package: the folder holds none.
+Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all
+figures of the card are measured after that rounding. The code stays in the package: the folder holds none.
 """
 
 import argparse

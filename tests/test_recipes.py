@@ -124,13 +124,13 @@ def test_recipes_of_paper_003_have_its_values(name, tmp_path):
 
 def test_ablations_of_paper_003_are_flags(tmp_path):
     flags = "--use_filter false --use_regressor false --eta 0 --soft_nms_decay 1 --windows 1 2 4".split()
-    _, settings, _ = parse("genia-small/locate_and_label.yaml", tmp_path, *flags)
+    _, settings, _ = parse("race/locate_and_label.yaml", tmp_path, *flags)
     ablated = {"use_filter": False, "use_regressor": False, "eta": 0, "soft_nms_decay": 1, "windows": [1, 2, 4]}
     assert settings.items() >= ablated.items()
     for value, expected in (("3", [3]), ("null", None), ("[2, 5]", [2, 5])):
-        assert parse("genia-small/locate_and_label.yaml", tmp_path, "--windows", value)[1]["windows"] == expected
+        assert parse("race/locate_and_label.yaml", tmp_path, "--windows", value)[1]["windows"] == expected
     with pytest.raises(ValueError, match="--windows needs a value"):
-        parse("genia-small/locate_and_label.yaml", tmp_path, "--windows")
+        parse("race/locate_and_label.yaml", tmp_path, "--windows")
 
 
 @pytest.mark.parametrize("name, frozen, epochs, batch, rate, spans, schedule", PAPER_004_CODE)

@@ -1,7 +1,7 @@
-"""The race: every approach trained under one budget on several corpora, scored alike, and what came of it in one table.
+"""The race: every approach trained under one budget on several corpora, scored alike, and the outcome in one table.
 
-Each entrant is a recipe of `recipes/race/`, trained by `hf-spanner train` in a process of its own, so that its time and
-memory are its own. What a run has shown is one JSON file; a race that was interrupted goes on where it stopped.
+Each entrant is a recipe of `recipes/race/`, trained by `hf-spanner train` in a process of its own, so that its time
+and memory are its own. What a run has shown is one JSON file; a race that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ def parse_with_recipe(
     """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
 
     The recipe's entries come first, so that flags override them. What is in no dataclass must be a field of the
-    configuration of `--approach` (or of the `--model` to go on from); its value is read as YAML (`--max_negatives null`, `--threshold 0.5`), and a list
-    may have several (`--windows 1 2 4`).
+    configuration of `--approach`, or of the `--model` to go on from; its value is read as YAML (`--max_negatives
+    null`, `--threshold 0.5`), and a list may have several (`--windows 1 2 4`).
 
     Returns:
         The dataclasses, the configuration settings, and the recipe as a dict (for saving beside the model).

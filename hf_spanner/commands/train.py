@@ -37,8 +37,8 @@ class RunArguments(VectorArguments):
 
     data: list[str] = field(
         metadata={
-            "help": "A folder with train, validation and test files, one file, a Hub data set, or 'sample', the corpus of "
-            "the package. Of several, each is trained and scored against the labels it is annotated with."
+            "help": "A folder with train, validation and test files, one file, a Hub data set, or 'sample', the "
+            "corpus of the package. Of several, each is trained and scored against the labels it is annotated with."
         }
     )
     complete: list[str] = field(

@@ -40,8 +40,8 @@ def load_nested_ner(
     Args:
         source: an existing path always wins: a file (one split, "train"), a folder with files or brat folders named
             after their split (train, validation/dev/valid, test), a folder of brat documents (one split, "train") or a
-            folder written by `save_to_disk`. Then `"sample"` is the corpus that comes with the package. Otherwise `name` or `owner/name` is a dataset on the Hub. A `Dataset` or
-            `DatasetDict` is taken as it is.
+            folder written by `save_to_disk`. `"sample"` is the corpus that comes with the package. Otherwise `name` or
+            `owner/name` is a dataset on the Hub. A `Dataset` or `DatasetDict` is taken as it is.
         format: one of `READERS`; guessed if not given. Only for files.
         splits: the names of the splits to load, or a mapping from them to what they are called in the source (a file
             of the folder, a split on the Hub).

@@ -102,8 +102,9 @@ def test_corpora_of_different_labels_are_trained_and_scored_together(data, encod
     run = tmp_path / "run"
     code = cli.main(
         ["train", "--data", str(data), str(other), "--complete", str(data), "--resplit", "true",
-         "--repeats", "1", "2", "--join_sizes", "1", "2", "--approach", "span_ner", "--multi_label", "true", "--word_splitter", "fine",
-         "--encoder", str(encoder_folder), "--max_negatives", "null", "--loss_reduction", "sentence",
+         "--repeats", "1", "2", "--join_sizes", "1", "2", "--approach", "span_ner", "--multi_label", "true",
+         "--word_splitter", "fine", "--encoder", str(encoder_folder), "--max_negatives", "null",
+         "--loss_reduction", "sentence",
          "--learning_rate", "3e-3", "--num_train_epochs", "20", "--eval_strategy", "no", "--save_strategy", "no",
          "--load_best_model_at_end", "False", "--output_dir", str(run), "--use_cpu", "True", "--disable_tqdm", "True"]
     )  # fmt: skip
