@@ -13,9 +13,9 @@ TEXTS = {
     "Biomedicine": "STAT5 binds the promoter of the human IL-2 receptor alpha gene in activated T cells.",
     "A longer text": (
         "Marie Curie was born in Warsaw, the capital of Poland, in 1867. She studied at the University of Paris, "
-        "where she met Pierre Curie, a professor at the School of Physics and Chemistry of the city of Paris. In 1911 the "
-        "Royal Swedish Academy of Sciences gave her the Nobel Prize in Chemistry for the discovery of two elements. "
-        "Her daughter Irène, who was born in the year after the wedding, became a chemist as well."
+        "where she met Pierre Curie, a professor at the School of Physics and Chemistry of the city of Paris. In "
+        "1911 the Royal Swedish Academy of Sciences gave her the Nobel Prize in Chemistry for the discovery of two "
+        "elements. Her daughter Irène, who was born in the year after the wedding, became a chemist as well."
     ),
 }
 
