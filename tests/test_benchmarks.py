@@ -4,6 +4,7 @@ import pytest
 from approaches import ROWS
 from tests_support import LABELS
 
+from hf_spanner.benchmarks.cold_start import compare_cold_start
 from hf_spanner.benchmarks.inference import compare_speed, count_spans
 from hf_spanner.benchmarks.training import compare_training
 
@@ -42,3 +43,9 @@ def test_training_speed_is_relative_to_the_first_model(models):
     rows = compare_training(models, [SENTENCE] * 3, batch_size=2, repeats=1)
     assert [row["model"] for row in rows] == ["span_ner", "sng"]
     assert rows[0]["training speed relative to span_ner"] == 1.0 and rows[1]["training speed relative to span_ner"] > 0
+
+
+@pytest.mark.slow
+def test_the_default_model_answers_within_three_times_a_token_classifiers_time():
+    figures = compare_cold_start(repeats=3)
+    assert figures["ratio"] < 3
