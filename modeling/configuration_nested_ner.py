@@ -40,6 +40,9 @@ class NestedNerConfig(PreTrainedConfig):
         threshold: the least score of a prediction: one number, a dict by label, or None (it must beat "none").
         context_sentences: how many neighbouring sentences of the same document are read, on either side, for context.
         multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
+        exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
+            span with an entity is then an example without all other labels, also those its sentence is not annotated
+            with, and of several labels that `multi_label` finds for a span the best is kept.
         dropout: dropout before the classifier.
         encoder_dropout: all dropout rates inside the encoder (hidden states and attention); None for its own.
         fresh_layers: how many of the encoder's last layers start at random in `from_encoder`: those of an encoder that
@@ -69,6 +72,7 @@ class NestedNerConfig(PreTrainedConfig):
     threshold: float | dict | None = None
     context_sentences: int = 0
     multi_label: bool = False
+    exclusive_labels: bool = False
     dropout: float = 0.1
     encoder_dropout: float | None = None
     fresh_layers: int = 0

@@ -56,6 +56,14 @@ def resolve_overlaps(entities: Iterable[Entity], overlap: str) -> list[Entity]:
     return sorted(kept, key=in_text_order)
 
 
+def best_labels(entities: Iterable[Entity]) -> list[Entity]:
+    """Of entities with the same span the best one."""
+    best: dict[tuple[int, int], Entity] = {}
+    for entity in sorted(entities, key=best_first):
+        best.setdefault((entity.start, entity.end), entity)
+    return list(best.values())
+
+
 def _clash(a: Entity, b: Entity, overlap: str) -> bool:
     if a.end <= b.start or b.end <= a.start:
         return False

@@ -17,7 +17,7 @@ from transformers.utils import ModelOutput
 from .boundary_smoothing import smooth_targets
 from .compact import Int8Embedding
 from .configuration_nested_ner import CODE_FIELDS, NestedNerConfig, check_labels
-from .decoding import Entity, resolve_overlaps, span_candidates, thresholds_of
+from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
 from .saving import remove_other_code, whole_or_not_at_all
 from .spans import first_labels, sample_negatives, span_mask, span_targets
 from .tagging import CRF, TaggingHead, exclude
@@ -371,6 +371,8 @@ class NestedNerPreTrainedModel(PreTrainedModel):
             found = self.tagger.candidates(logits, mask, self.config.labels, thresholds)
         else:
             found = self.candidates(output, thresholds)
+            if self.config.exclusive_labels:
+                found = [best_labels(entities) for entities in found]
         return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
 
     def choose_head(self, head: str | None) -> str:
@@ -418,7 +420,10 @@ class NestedNerPreTrainedModel(PreTrainedModel):
             )
         annotated = states.annotated_labels
         if annotated is not None:
-            annotated = annotated[:, None, None].expand(-1, length, max_span, -1)[chosen]
+            annotated = annotated[:, None, None].expand(-1, length, max_span, -1)
+            if self.config.exclusive_labels:
+                annotated = annotated | gold.unsqueeze(-1)
+            annotated = annotated[chosen]
         return self.classification_loss(logits[chosen].float(), targets[chosen], annotated), chosen.sum()
 
     def classification_loss(

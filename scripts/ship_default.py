@@ -17,10 +17,13 @@ from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
 from hf_spanner.cards import About, make_card
-from hf_spanner.commands.evaluate import evaluate_model
-from hf_spanner.data import load_nested_ner, resplit_words
+from hf_spanner.commands.tune_threshold import write_threshold
+from hf_spanner.data import label_names, load_nested_ner, resplit_words
 from hf_spanner.default import FOLDER
-from hf_spanner.metrics import format_scores
+from hf_spanner.evaluation import score_groups, tune_threshold
+from hf_spanner.evaluation.thresholds import FLOOR as LEAST
+from hf_spanner.inference import predict_sentences
+from hf_spanner.metrics import format_scores, score_entities
 from hf_spanner.pipelines import load_model
 from hf_spanner.record import public, read_record, write_record
 
@@ -43,18 +46,29 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
 
     model, tokenizer = load_model(args.run)
+    corpora = {Path(source).name: read(source, model.config.word_splitter) for source in args.data}
+    model.config.exclusive_labels = True  # of GUM's and GENIA's labels a span has one
     save_compact(model, tokenizer, FOLDER)
     model, tokenizer = load_model(str(FOLDER))  # as everybody will load it
+    threshold = {}
+    for name, splits in corpora.items():
+        candidates = predict_sentences(model, tokenizer, splits["validation"], threshold=LEAST, overlap="any")
+        gold = [sentence["entities"] for sentence in splits["validation"]]
+        tuned = round(tune_threshold(candidates, gold, model.config.overlap).threshold, 2)
+        threshold |= dict.fromkeys(splits["validation"][0]["labels"], tuned)
+        print(f"{name}: threshold {tuned}, chosen on validation")
+    write_threshold(FOLDER / "config.json", threshold)
+    model.config.threshold = threshold
     record = public(read_record(str(Path(args.run) / "training.json")))
     record |= {"results": {}, "command": COMMAND, "example": None, "base_model": ENCODER}
-    for source in args.data:
-        data = load_nested_ner(source)
-        for split in ("validation", "test"):
-            if split in data:
-                sentences = [resplit_words(sentence, model.config.word_splitter) for sentence in data[split]]
-                scores = evaluate_model(model, tokenizer, sentences, groups=True)
-                record["results"][f"{Path(source).name}, {split}"] = scores
-                print(f"{source} ({split})\n{format_scores(scores)}\n")
+    for name, splits in corpora.items():
+        for split, sentences in splits.items():
+            found = predict_sentences(model, tokenizer, sentences)
+            gold = [sentence["entities"] for sentence in sentences]
+            scores = score_entities(found, gold, labels=sentences[0]["labels"])
+            scores["groups"] = score_groups(found, sentences)
+            record["results"][f"{name}, {split}"] = scores
+            print(f"{name} ({split})\n{format_scores(scores)}\n")
     write_record(FOLDER, record)
     draw_history(record["history"]).savefig(CARDS / "default_training.svg")
     (CARDS / "default_history.json").write_text(json.dumps(record["history"], indent=1), encoding="utf-8")
@@ -63,6 +77,17 @@ def main() -> None:
     make_card(model, tokenizer, "default", record, about).save(CARDS / "default.md")
     size = sum(file.stat().st_size for file in FOLDER.iterdir())
     print(f"{FOLDER}: {size / 1e6:.1f} MB")
+
+
+def read(source: str, splitter: str) -> dict[str, list[dict]]:
+    """Validation and test, in the words that raw text is cut into, each sentence with the labels of its corpus."""
+    data = load_nested_ner(source)
+    labels = label_names(data)
+    return {
+        split: [{**resplit_words(sentence, splitter), "labels": labels} for sentence in data[split]]
+        for split in ("validation", "test")
+        if split in data
+    }
 
 
 def save_compact(model, tokenizer, folder: Path) -> None:

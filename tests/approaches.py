@@ -24,6 +24,9 @@ class Row:
     steps: int = 150  # until the sentences are known by heart
     build: Callable | None = None  # for approaches without a transformer underneath
 
+    def __str__(self) -> str:
+        return self.name
+
     def make(self, tokenizer, **settings) -> NestedNerPreTrainedModel:
         """A model in evaluation mode."""
         settings = {"max_span_length": 12, "max_subwords": 64, **self.settings, **settings}

@@ -209,6 +209,24 @@ def test_labels_that_a_sentence_is_not_annotated_with_take_no_part_in_its_loss(r
     assert (by_class[1, classes] == 0).all() and by_class[1].sum() > 0
 
 
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.settings.get("multi_label") and row.approach != "locate_and_label"], ids=str
+)
+def test_with_exclusive_labels_an_entity_is_an_example_without_all_others(row, tokenizer):
+    torch.manual_seed(0)
+    model = without_dropout(row.make(tokenizer, dropout=0.0, exclusive_labels=True)).train()
+    batch = make_batch(tokenizer, [(["the", "mayor", "of", "New", "York"], [(0, 5, "PER")])])
+    annotated = torch.tensor([[label == "PER" for label in LABELS]])
+    output = model(**batch, annotated_labels=annotated)
+    (gradient,) = torch.autograd.grad(output.loss, output.logits)
+    others = [LABELS.index("ORG"), LABELS.index("place name")]
+    gradient = gradient[0, :, :, others].abs().sum(-1)  # (T, K)
+    assert gradient[0, 4] > 0 and gradient.sum() == gradient[0, 4]
+    with torch.no_grad():
+        output.logits.fill_(1.0)
+    assert len({e[:2] for e in model.decode(output)[0]}) == len(model.decode(output)[0]) > 0
+
+
 def test_the_same_input_gives_the_same_answer_twice(row, model, tokenizer):
     batch = make_batch(tokenizer)
     assert entities_of(model, batch) == entities_of(model, batch)

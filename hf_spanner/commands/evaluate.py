@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..data import label_names
 from ..evaluation import format_groups, score_groups
 from ..inference import predict_sentences
 from ..metrics import format_scores, score_entities, score_typing
@@ -46,13 +47,21 @@ def main(argv: list[str] | None = None) -> int:
         metavar="NAME=VALUE",
         help="an inference parameter of the approach, such as num_steps=1 or seed=7 of diffusion_ner; may be repeated",
     )
+    parser.add_argument(
+        "--data-labels",
+        action="store_true",
+        help="look only at entities with the labels of the data, of a model that knows others too",
+    )
     parser.add_argument("--groups", action="store_true", help="also score by entity length, nesting, ...")
     parser.add_argument("--output", help="write the scores to this JSON file")
     parser.add_argument("--predictions", help="write the predicted entities to this JSONL file")
     args = parser.parse_args(argv)
     threshold = None if args.threshold is None else parse_threshold(args.threshold)
 
-    sentences, _, split = load_split(args.data, args.split, args.format, args.resplit)
+    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
+    if args.data_labels:
+        labels = label_names(data)
+        sentences = [{**sentence, "labels": labels} for sentence in sentences]
     model, tokenizer = load_model(args.model)
     known = set(model.config.labels)
     if unknown := sorted({e["label"] for s in sentences for e in s["entities"]} - known):

@@ -117,6 +117,8 @@ def test_corpora_of_different_labels_are_trained_and_scored_together(data, encod
     argv = ["evaluate", str(other), "--split", "validation", "--resplit", "fine", "--model", str(run)]
     assert cli.main([*argv, "--output", str(out)]) == 0
     assert json.loads(out.read_text())["support"] == 12
+    assert cli.main([*argv, "--data-labels", "--output", str(out)]) == 0
+    assert set(json.loads(out.read_text())["per_type"]) >= {"DNA", "protein"}
 
 
 @pytest.mark.parametrize(

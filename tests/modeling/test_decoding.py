@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hf_spanner.modeling.decoding import (
     Entity,
     best_first,
+    best_labels,
     entities_to_tensor,
     nesting,
     resolve_overlaps,
@@ -127,3 +128,8 @@ def test_entities_survive_the_trip_through_a_tensor(batch):
     assert [[(*e[:3], pytest.approx(e.score)) for e in row] for row in back] == [
         [tuple(e) for e in row] for row in batch
     ]
+
+
+def test_of_several_labels_on_a_span_the_best_is_kept():
+    entities = [Entity(0, 2, "A", 0.6), Entity(0, 2, "B", 0.8), Entity(0, 1, "A", 0.5), Entity(0, 2, "C", 0.8)]
+    assert sorted(best_labels(entities)) == [Entity(0, 1, "A", 0.5), Entity(0, 2, "B", 0.8)]
