@@ -55,7 +55,7 @@ class NestedNerConfig(PreTrainedConfig):
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.
-        int8_embeddings: whether the encoder's vocabulary is kept in eight bits (see `compact.py`), to be read and not
+        int8_embeddings: whether the encoder's vocabulary is kept in eight bits (see `encoders.py`), to be read and not
             trained; `model.compact_embeddings()` makes it so.
     """
 

@@ -11,13 +11,12 @@ from torch import nn
 from transformers import AutoConfig, AutoModel
 from transformers import initialization as init
 from transformers.modeling_utils import PreTrainedModel
-from transformers.models.auto.modeling_auto import MODEL_MAPPING
 from transformers.utils import ModelOutput
 
 from .boundary_smoothing import smooth_targets
-from .compact import Int8Embedding
 from .configuration_nested_ner import CODE_FIELDS, NestedNerConfig, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
+from .encoders import Int8Embedding, encoder_kwargs, last_layers, max_positions
 from .saving import remove_other_code, whole_or_not_at_all
 from .spans import first_labels, sample_negatives, span_mask, span_targets
 from .tagging import CRF, TaggingHead, exclude
@@ -132,7 +131,7 @@ class NestedNerPreTrainedModel(PreTrainedModel):
                 f"{type(config).__name__} has no encoder_config: build the model with "
                 f"`{type(self).__name__}.from_encoder(name_or_path, labels=[...])`."
             )
-        return AutoModel.from_config(config.encoder_config, **_encoder_kwargs(config.encoder_config))
+        return AutoModel.from_config(config.encoder_config, **encoder_kwargs(config.encoder_config))
 
     @classmethod
     def from_encoder(cls, name_or_path: str, labels: list[str], *, revision: str | None = None, token=None, **config):
@@ -156,7 +155,7 @@ class NestedNerPreTrainedModel(PreTrainedModel):
             config=config.encoder_config,
             dtype=torch.float32,
             **hub,
-            **_encoder_kwargs(encoder_config),
+            **encoder_kwargs(encoder_config),
         )
         model.encoder.load_state_dict(encoder.state_dict())
         if config.fresh_layers:
@@ -469,30 +468,3 @@ class NestedNerPreTrainedModel(PreTrainedModel):
 def _reference(cls: type) -> str:
     """How a repository's config.json names a class: `file.Class`."""
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
-
-
-def last_layers(encoder: nn.Module, number: int) -> nn.ModuleList:
-    """The last so many of the encoder's layers."""
-    depth = encoder.config.num_hidden_layers
-    if number > depth:
-        raise ValueError(f"fresh_layers={number} is more than the encoder's {depth} layers.")
-    for module in encoder.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == depth:
-            return module[depth - number :]
-    raise ValueError(f"The layers of a {encoder.config.model_type} encoder were not found: leave fresh_layers out.")
-
-
-def max_positions(encoder: nn.Module) -> int:
-    """The most sub-words that the encoder's position table holds, special tokens included (512 if it has no table)."""
-    for name, module in encoder.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
-            # RoBERTa and its kin number positions from behind the padding index, so the first rows are never reached.
-            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
-    return getattr(encoder.config, "max_position_embeddings", None) or 512
-
-
-def _encoder_kwargs(encoder_config) -> dict:
-    """No pooler: nothing uses it, and unused parameters break data-parallel training."""
-    encoder_class = MODEL_MAPPING[type(encoder_config)]
-    has_pooler = "add_pooling_layer" in inspect.signature(encoder_class.__init__).parameters
-    return {"add_pooling_layer": False} if has_pooler else {}

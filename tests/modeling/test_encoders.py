@@ -8,7 +8,7 @@ from transformers import AutoModel, BertConfig, BertForTokenClassification
 
 import hf_spanner
 from hf_spanner.modeling.configuration_nested_ner import NestedNerConfig
-from hf_spanner.modeling.modeling_nested_ner import max_positions
+from hf_spanner.modeling.encoders import max_positions
 from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
 
 FAMILIES = ["bert", "roberta", "distilbert", "electra", "deberta-v2", "modernbert", "xlm-roberta"]

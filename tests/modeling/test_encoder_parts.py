@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests_support import make_batch, without_gold
 
 import hf_spanner
-from hf_spanner.modeling.compact import Int8Embedding
-from hf_spanner.modeling.modeling_nested_ner import last_layers
+from hf_spanner.modeling.encoders import Int8Embedding, last_layers
 
 BY_NAME = {row.name: row for row in ROWS}
 

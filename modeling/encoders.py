@@ -1,0 +1,60 @@
+"""Pretrained encoders: how they are built, how far they read, their layers, and their vocabulary in fewer bits."""
+
+import inspect
+
+import torch
+from torch import nn
+from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+
+def last_layers(encoder: nn.Module, number: int) -> nn.ModuleList:
+    """The last so many of the encoder's layers."""
+    depth = encoder.config.num_hidden_layers
+    if number > depth:
+        raise ValueError(f"fresh_layers={number} is more than the encoder's {depth} layers.")
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == depth:
+            return module[depth - number :]
+    raise ValueError(f"The layers of a {encoder.config.model_type} encoder were not found: leave fresh_layers out.")
+
+
+def max_positions(encoder: nn.Module) -> int:
+    """The most sub-words that the encoder's position table holds, special tokens included (512 if it has no table)."""
+    for name, module in encoder.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            # RoBERTa and its kin number positions from behind the padding index, so the first rows are never reached.
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return getattr(encoder.config, "max_position_embeddings", None) or 512
+
+
+def encoder_kwargs(encoder_config) -> dict:
+    """No pooler: nothing uses it, and unused parameters break data-parallel training."""
+    encoder_class = MODEL_MAPPING[type(encoder_config)]
+    has_pooler = "add_pooling_layer" in inspect.signature(encoder_class.__init__).parameters
+    return {"add_pooling_layer": False} if has_pooler else {}
+
+
+class Int8Embedding(nn.Module):
+    """An embedding whose row v is `weight[v] · scale[v]`, for inference: half of a small encoder is its vocabulary."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.register_buffer("weight", torch.zeros(num_embeddings, embedding_dim, dtype=torch.int8))
+        self.register_buffer("scale", torch.ones(num_embeddings, 1))
+
+    @classmethod
+    def of(cls, embedding: nn.Embedding) -> "Int8Embedding":
+        """The table rounded, each row to 255 steps of its largest number."""
+        table = embedding.weight.detach().float()
+        new = cls(*table.shape)
+        new.scale.copy_(table.abs().amax(1, keepdim=True).clamp(min=1e-12) / 127)
+        new.weight.copy_((table / new.scale).round())
+        return new.to(table.device)
+
+    def table(self) -> nn.Embedding:
+        """An ordinary embedding with the same rows, which can be trained."""
+        return nn.Embedding.from_pretrained(self.weight * self.scale.float(), freeze=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.weight[ids] * self.scale[ids]
