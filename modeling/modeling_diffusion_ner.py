@@ -59,6 +59,8 @@ class DiffusionNerConfig(NestedNerConfig):
         lstm_layers: layers of the BiLSTM over words; 0 for none.
         span_layers, attention_heads, ffn_size: of the span encoder.
         class_weight, boundary_weight: of the two terms of the loss, and of the matching.
+        distance_weight: of a third term of the matching alone, the distance of a noisy span from the entity that its
+            prediction answers for; 0 in the paper. It makes the first epochs count.
         none_weight: of predictions that must find none; None to balance them with the others, batch by batch.
         max_span_length: None, as in the paper, for any length; predictions longer than a number are dropped.
         multi_label: keep predictions of one span with different labels, as the authors' code does; the paper keeps the
@@ -85,6 +87,7 @@ class DiffusionNerConfig(NestedNerConfig):
     ffn_size: int = 1024
     class_weight: float = 1.0
     boundary_weight: float = 1.0
+    distance_weight: float = 0.0
     none_weight: float | None = None
     threshold: float | dict | None = 2.5 / 3
     max_span_length: int | None = None
@@ -190,7 +193,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
             config.ffn_size,
             config.dropout,
         )
-        self.matcher = HungarianMatcher(config.class_weight, config.boundary_weight)
+        self.matcher = HungarianMatcher(config.class_weight, config.boundary_weight, config.distance_weight)
         self.post_init()
 
     @property
@@ -229,7 +232,8 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         alpha_bar = torch.tensor([schedule[t] for t in times], device=words.device).view(-1, 1, 1)
         x = diffuse(x0, alpha_bar, noise.normal(*x0.shape[1:]))
         logits, left, right = self.denoise(words, states.mask, states.num_words, x, times)
-        matches = self.matcher(logits, left, right, targets)
+        spans = spans_of_states(x, states.num_words, config.scale, config.span_state)
+        matches = self.matcher(logits, left, right, targets, spans, states.num_words)
         loss = set_loss(
             logits, left, right, states.mask, targets, matches,
             config.class_weight, config.boundary_weight, config.none_weight,
