@@ -224,6 +224,18 @@ def test_one_prediction_is_never_matched_twice():
     assert sorted(chosen.tolist()) == [0, 1] and sorted(of.tolist()) == [0, 1]
 
 
+def test_predictions_that_are_all_alike_answer_for_the_nearest_entity_if_distance_counts():
+    logits, pointer = torch.zeros(1, 3, 2), torch.zeros(1, 3, 10)
+    targets = [torch.tensor([[0, 1, 1], [4, 5, 1], [8, 9, 1]])]
+    spans, num_words = torch.tensor([[[7, 9], [0, 2], [3, 5]]]), torch.tensor([10])
+    matcher = HungarianMatcher(distance_weight=0.5)
+    ((chosen, of),) = matcher(logits, pointer, pointer, targets, spans, num_words)
+    assert dict(zip(chosen.tolist(), of.tolist(), strict=True)) == {0: 2, 1: 0, 2: 1}
+    logits[0, 0, 1] = pointer[0, 0, 0] = pointer[0, 0, 1] = 9.0  # but what a prediction says weighs more
+    ((chosen, of),) = matcher(logits, pointer, pointer, targets, spans, num_words)
+    assert dict(zip(chosen.tolist(), of.tolist(), strict=True))[0] == 0
+
+
 def test_the_loss_of_a_hand_worked_case():
     """Certain boundaries cost nothing; of two uniform types over three classes each costs log 3."""
     logits = torch.zeros(1, 2, 3)

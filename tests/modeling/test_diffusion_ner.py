@@ -16,7 +16,6 @@ from hf_spanner.modeling.modeling_diffusion_ner import (
     entity_codes,
 )
 from hf_spanner.modeling.modeling_nested_ner import WordStates
-from hf_spanner.modeling.set_prediction import HungarianMatcher
 from hf_spanner.modeling.span_denoiser import BoundaryPointer, mean_of_spans
 
 needs_oracle = pytest.mark.skipif(not ORACLES.is_dir(), reason="the oracles of ../shared are not here")
@@ -403,18 +402,3 @@ def test_a_sentence_of_one_word_trains_and_predicts(tokenizer):
 def test_settings_out_of_range_are_named(tokenizer, settings, message):
     with pytest.raises(ValueError, match=message):
         make(tokenizer, **settings)
-
-
-# ------------------------------------------------------------------------------------------------------------ matching
-
-
-def test_predictions_that_are_all_alike_answer_for_the_nearest_entity_if_distance_counts():
-    logits, pointer = torch.zeros(1, 3, 2), torch.zeros(1, 3, 10)
-    targets = [torch.tensor([[0, 1, 1], [4, 5, 1], [8, 9, 1]])]
-    spans, num_words = torch.tensor([[[7, 9], [0, 2], [3, 5]]]), torch.tensor([10])
-    matcher = HungarianMatcher(distance_weight=1.0)
-    ((chosen, of),) = matcher(logits, pointer, pointer, targets, spans, num_words)
-    assert dict(zip(chosen.tolist(), of.tolist(), strict=True)) == {0: 2, 1: 0, 2: 1}
-    logits[0, 0, 1] = pointer[0, 0, 0] = pointer[0, 0, 1] = 9.0  # but what a prediction says weighs more
-    ((chosen, of),) = matcher(logits, pointer, pointer, targets, spans, num_words)
-    assert dict(zip(chosen.tolist(), of.tolist(), strict=True))[0] == 0
