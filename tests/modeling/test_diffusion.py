@@ -228,7 +228,7 @@ def test_predictions_that_are_all_alike_answer_for_the_nearest_entity_if_distanc
     logits, pointer = torch.zeros(1, 3, 2), torch.zeros(1, 3, 10)
     targets = [torch.tensor([[0, 1, 1], [4, 5, 1], [8, 9, 1]])]
     spans, num_words = torch.tensor([[[7, 9], [0, 2], [3, 5]]]), torch.tensor([10])
-    matcher = HungarianMatcher(distance_weight=0.5)
+    matcher = HungarianMatcher(distance_weight=0.1)
     ((chosen, of),) = matcher(logits, pointer, pointer, targets, spans, num_words)
     assert dict(zip(chosen.tolist(), of.tolist(), strict=True)) == {0: 2, 1: 0, 2: 1}
     logits[0, 0, 1] = pointer[0, 0, 0] = pointer[0, 0, 1] = 9.0  # but what a prediction says weighs more
