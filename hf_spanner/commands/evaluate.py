@@ -10,8 +10,8 @@ from ..evaluation import format_groups, score_groups
 from ..inference import predict_sentences
 from ..metrics import format_scores, score_entities, score_typing
 from ..pipelines import load_model
+from .decoding import add_decoding_arguments, decoding_options
 from .systems import add_data_arguments, load_split
-from .thresholds import parse_inference, parse_threshold
 
 
 def evaluate_model(model, tokenizer, sentences, batch_size: int = 32, groups: bool = False, **decoding) -> dict:
@@ -37,16 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="hf-spanner evaluate", description=__doc__)
     add_data_arguments(parser)
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
-    parser.add_argument("--threshold", help="least score: 0.5, or PER=0.4,ORG=0.6")
-    parser.add_argument("--overlap", choices=["flat", "nested", "any"], help="default: the model's configuration")
-    parser.add_argument("--head", choices=["span", "seq"], help="which head of a bundled model predicts")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an inference parameter of the approach, such as num_steps=1 or seed=7 of diffusion_ner; may be repeated",
-    )
+    add_decoding_arguments(parser)
     parser.add_argument(
         "--data-labels",
         action="store_true",
@@ -56,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--output", help="write the scores to this JSON file")
     parser.add_argument("--predictions", help="write the predicted entities to this JSONL file")
     args = parser.parse_args(argv)
-    threshold = None if args.threshold is None else parse_threshold(args.threshold)
+    options = decoding_options(args)
 
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
     if args.data_labels:
@@ -66,17 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     known = set(model.config.labels)
     if unknown := sorted({e["label"] for s in sentences for e in s["entities"]} - known):
         print(f"The data has labels the model does not know, so they can only be missed: {', '.join(unknown)}")
-    found = predict_sentences(
-        model,
-        tokenizer,
-        sentences,
-        args.batch_size,
-        threshold=threshold,
-        overlap=args.overlap,
-        head=args.head,
-        progress=True,
-        **parse_inference(args.set),
-    )
+    found = predict_sentences(model, tokenizer, sentences, args.batch_size, progress=True, **options)
     scores = score_model(model, found, sentences)
     print(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)\n{format_scores(scores)}")
     if args.groups:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from ..display import render, use_color
-from .thresholds import parse_inference, parse_threshold
+from .decoding import add_decoding_arguments, decoding_options
 
 EPILOG = """\
 examples:
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = make_parser()
     args = parser.parse_intermixed_args(argv)  # texts may stand before and after the options
     source = input_of(args, parser)
-    threshold = None if args.threshold is None else parse_threshold(args.threshold)
+    options = decoding_options(args)
     if args.batch_size < 1:
         raise ValueError(f"--batch-size {args.batch_size} must be at least 1.")
 
@@ -36,9 +36,6 @@ def main(argv: list[str] | None = None) -> int:
         raise FileNotFoundError(f"--output {args.output}: its folder does not exist.")
 
     ner = load_pipeline(args.model)
-    options = {"threshold": threshold, "overlap": args.overlap, "head": args.head}
-    options |= parse_inference(args.set)
-    options = {key: value for key, value in options.items() if value is not None}
     results = predict(ner, source, args.words, batch_size=args.batch_size, **options)
     with open_output(args.output) as stream:
         view = args.format == "view" or (args.format is None and stream.isatty())
@@ -74,16 +71,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", help="write to this file")
     parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
-    parser.add_argument("--threshold", help="least score: 0.5, or PER=0.4,ORG=0.6 (default: the model's)")
-    parser.add_argument("--overlap", choices=["flat", "nested", "any"], help="default: the model's configuration")
-    parser.add_argument("--head", choices=["span", "seq"], help="which head of a bundled model predicts")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an inference parameter of the approach, such as num_steps=1 or seed=7 of diffusion_ner; may be repeated",
-    )
+    add_decoding_arguments(parser)
     parser.add_argument("--batch-size", type=int, default=32, help="windows of text read at once (default: 32)")
     return parser
 
