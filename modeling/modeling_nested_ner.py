@@ -219,7 +219,10 @@ class NestedNerPreTrainedModel(PreTrainedModel):
     def compact_embeddings(self) -> None:
         """Keep the encoder's vocabulary in eight bits from now on: half the size on disk, rounded once."""
         if not self.config.int8_embeddings:
-            self.encoder.set_input_embeddings(Int8Embedding.of(self.encoder.get_input_embeddings()))
+            table = self.encoder.get_input_embeddings()
+            if not isinstance(table, nn.Embedding):
+                raise ValueError(f"A {self.config.model_type} model has no encoder whose vocabulary could be compact.")
+            self.encoder.set_input_embeddings(Int8Embedding.of(table))
             self.config.int8_embeddings = True
 
     def restore_embeddings(self) -> None:

@@ -85,6 +85,9 @@ class WordVectorTable(nn.Module):
         else:
             self.vectors = nn.Parameter(vectors)
 
+    def get_input_embeddings(self) -> None:
+        """There is no module that gives the vectors alone."""
+
     def forward(self, input_ids: torch.Tensor, **kwargs) -> BaseModelOutput:
         states = nn.functional.embedding(input_ids, self.vectors, self.pad)  # (B, S, d)
         return BaseModelOutput(last_hidden_state=states)

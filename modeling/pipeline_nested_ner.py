@@ -2,9 +2,11 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sized
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import Any, NamedTuple
 
+from torch.utils.data import IterableDataset
 from transformers.pipelines.base import ChunkPipeline
 
 from .decoding import Entity, check_overlap, nesting, thresholds_of
@@ -24,6 +26,16 @@ class Text(NamedTuple):
     offsets: list[tuple[int, int]]
     windows: list[Window]
     is_split: bool
+
+
+class Stream(IterableDataset):
+    """Texts that come one by one."""
+
+    def __init__(self, texts: Iterable):
+        self.texts = texts
+
+    def __iter__(self) -> Iterator:
+        return iter(self.texts)
 
 
 class NestedNerPipeline(ChunkPipeline):
@@ -122,6 +134,8 @@ class NestedNerPipeline(ChunkPipeline):
         is_split = kwargs.get("is_split_into_words", self._preprocess_params.get("is_split_into_words", False))
         if is_split and isinstance(inputs, (list, tuple)) and all(isinstance(word, str) for word in inputs):
             return super().__call__([list(inputs)], **kwargs)[0]
+        if isinstance(inputs, types.GeneratorType):
+            inputs = Stream(inputs)  # some releases of transformers would read a generator to its end first
         return super().__call__(inputs, **kwargs)
 
     # ------------------------------------------------------------------------------------------------- text → windows

@@ -55,11 +55,7 @@ for name in NAMES:
 SAVE_AGAIN = """
 ner.save_pretrained("saved again")
 answer["files"] = sorted(__import__("os").listdir("saved again"))
-import transformers
-if tuple(map(int, transformers.__version__.split(".")[:2])) < (5, 10):
-    answer["again"] = True  # of a local folder's code, these releases see the direct imports of a file only
-else:
-    answer["again"] = entities(pipeline("nested-ner", model="saved again", trust_remote_code=True)) == answer[name]
+answer["again"] = entities(pipeline("nested-ner", model="saved again", trust_remote_code=True)) == answer[name]
 """
 
 

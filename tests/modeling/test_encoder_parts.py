@@ -56,6 +56,11 @@ def test_a_compact_model_saves_loads_reads_and_can_be_trained_again(name, tokeni
     assert not loaded.config.int8_embeddings
 
 
+def test_a_model_without_an_encoder_has_no_vocabulary_to_compact(tokenizer):
+    with pytest.raises(ValueError, match="A sng model has no encoder"):
+        BY_NAME["sng"].make(tokenizer).compact_embeddings()
+
+
 def test_fresh_layers_are_the_last_and_no_others(encoder_folder):
     build = hf_spanner.APPROACHES["span_ner"].from_encoder
     torch.manual_seed(0)
