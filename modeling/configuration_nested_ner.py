@@ -1,6 +1,7 @@
 """The configuration that every approach shares."""
 
 import logging
+from dataclasses import field
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
@@ -43,6 +44,8 @@ class NestedNerConfig(PreTrainedConfig):
         exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
             span with an entity is then an example without all other labels, also those its sentence is not annotated
             with, and of several labels that `multi_label` finds for a span the best is kept.
+        preferred_labels: labels that then win over others on the same span, whatever the scores: those that were
+            trained on all corpora, while others never saw text like this.
         dropout: dropout before the classifier.
         encoder_dropout: all dropout rates inside the encoder (hidden states and attention); None for its own.
         fresh_layers: how many of the encoder's last layers start at random in `from_encoder`: those of an encoder that
@@ -73,6 +76,7 @@ class NestedNerConfig(PreTrainedConfig):
     context_sentences: int = 0
     multi_label: bool = False
     exclusive_labels: bool = False
+    preferred_labels: list[str] = field(default_factory=list)
     dropout: float = 0.1
     encoder_dropout: float | None = None
     fresh_layers: int = 0
@@ -103,20 +107,20 @@ class NestedNerConfig(PreTrainedConfig):
 
     def _check(self) -> None:
         check_overlap(self.overlap)
-        for field, value, choices in (
+        for name, value, choices in (
             ("word_pooling", self.word_pooling, ("first", "mean", "max")),
             ("word_splitter", self.word_splitter, tuple(SPLITTERS)),
             ("predict_from", self.predict_from, ("span", "seq")),
         ):
             if value not in choices:
-                raise ValueError(f"{field}={value!r} is unknown: choose one of {list(choices)}.")
-        for field, value, least in (
+                raise ValueError(f"{name}={value!r} is unknown: choose one of {list(choices)}.")
+        for name, value, least in (
             ("max_span_length", self.max_span_length, 1),
             ("max_subwords", self.max_subwords, 1),
             ("context_sentences", self.context_sentences, 0),
         ):
             if value is not None and (not isinstance(value, int) or value < least):
-                raise ValueError(f"{field}={value!r} must be a whole number of at least {least}.")
+                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
         if not 0 <= self.boundary_smoothing < 1:
             raise ValueError(f"boundary_smoothing={self.boundary_smoothing} must be at least 0 and less than 1.")
         if self.smoothing_size < 1:

@@ -5,6 +5,8 @@ import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+from transformers.utils import logging
+
 import hf_spanner
 from hf_spanner.display import render, use_color
 
@@ -21,6 +23,7 @@ TEXTS = {
 
 
 def main() -> int:
+    logging.disable_progress_bar()
     ner = hf_spanner.pipeline()
     for title, text in TEXTS.items():
         print(f"{title}\n")

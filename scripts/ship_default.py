@@ -47,7 +47,9 @@ def main() -> None:
 
     model, tokenizer = load_model(args.run)
     corpora = {Path(source).name: read(source, model.config.word_splitter) for source in args.data}
-    model.config.exclusive_labels = True  # of GUM's and GENIA's labels a span has one
+    model.config.exclusive_labels = True  # of GUM's and GENIA's labels a span has one:
+    # GENIA's if any, for these were trained on GUM's sentences too (--complete), and GUM's never on biomedicine.
+    model.config.preferred_labels = next(iter(corpora.values()))["validation"][0]["labels"]
     save_compact(model, tokenizer, FOLDER)
     model, tokenizer = load_model(str(FOLDER))  # as everybody will load it
     threshold = {}

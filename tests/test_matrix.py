@@ -60,7 +60,9 @@ def missed(row, model, batch):
     gold = {(i, *entity) for i, (_, entities) in enumerate(SENTENCES) for entity in entities}
     if not row.nested:  # only the outermost can be found
         gold = {g for g in gold if not any(g != h and g[0] == h[0] and h[1] <= g[1] and g[2] <= h[2] for h in gold)}
-    elif not model.config.multi_label:  # one of two labels on one span
+    elif row.approach == "sng":  # sees nothing but the span, and "London" is an ORG in one of two sentences: a toss-up
+        gold -= {(2, 0, 1, "ORG")}
+    if row.nested and not model.config.multi_label:  # one of two labels on one span
         gold -= {(2, 0, 1, "ORG"), (2, 0, 1, "place name")}
     return gold - {(i, *entity[:3]) for i, entities in enumerate(found) for entity in entities}
 
