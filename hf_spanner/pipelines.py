@@ -76,7 +76,6 @@ def _load_model(name: str, revision: str | None, token: str | None, labels=None,
     if labels is not None:
         saved.id2label = dict(enumerate(check_labels(labels)))
         saved.label2id = {label: index for index, label in saved.id2label.items()}
-        saved.preferred_labels = [label for label in saved.preferred_labels if label in labels]
         if isinstance(saved.threshold, dict):  # for labels that are no more
             saved.threshold = type(saved).threshold
     hub = {"revision": revision, "token": token, "trust_remote_code": False}

@@ -1,7 +1,6 @@
 """The configuration that every approach shares."""
 
 import logging
-from dataclasses import field
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
@@ -44,8 +43,6 @@ class NestedNerConfig(PreTrainedConfig):
         exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
             span with an entity is then an example without all other labels, also those its sentence is not annotated
             with, and of several labels that `multi_label` finds for a span the best is kept.
-        preferred_labels: labels that then win over others on the same span, whatever the scores: those that were
-            trained on all corpora, while others never saw text like this.
         dropout: dropout before the classifier.
         encoder_dropout: all dropout rates inside the encoder (hidden states and attention); None for its own.
         fresh_layers: how many of the encoder's last layers start at random in `from_encoder`: those of an encoder that
@@ -76,7 +73,6 @@ class NestedNerConfig(PreTrainedConfig):
     context_sentences: int = 0
     multi_label: bool = False
     exclusive_labels: bool = False
-    preferred_labels: list[str] = field(default_factory=list)
     dropout: float = 0.1
     encoder_dropout: float | None = None
     fresh_layers: int = 0

@@ -1,6 +1,6 @@
 """From scores to entities: candidates, thresholds and what to do where they overlap. Pure functions."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -56,10 +56,10 @@ def resolve_overlaps(entities: Iterable[Entity], overlap: str) -> list[Entity]:
     return sorted(kept, key=in_text_order)
 
 
-def best_labels(entities: Iterable[Entity], preferred: Collection[str] = ()) -> list[Entity]:
-    """Of entities with the same span the best one, a preferred label before all others."""
+def best_labels(entities: Iterable[Entity]) -> list[Entity]:
+    """Of entities with the same span the best one."""
     best: dict[tuple[int, int], Entity] = {}
-    for entity in sorted(entities, key=lambda entity: (entity.label not in preferred, best_first(entity))):
+    for entity in sorted(entities, key=best_first):
         best.setdefault((entity.start, entity.end), entity)
     return list(best.values())
 

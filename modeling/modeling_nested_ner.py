@@ -374,7 +374,7 @@ class NestedNerPreTrainedModel(PreTrainedModel):
         else:
             found = self.candidates(output, thresholds)
             if self.config.exclusive_labels:
-                found = [best_labels(entities, self.config.preferred_labels) for entities in found]
+                found = [best_labels(entities) for entities in found]
         return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
 
     def choose_head(self, head: str | None) -> str:

@@ -41,22 +41,20 @@ def main() -> None:
     parser.add_argument(
         "--limits", default=str(CARDS / "default_limits.md"), help="what the card says of its mistakes"
     )
+    parser.add_argument("--tolerance", type=float, default=0.003, help="F1 on validation given away for precision")
     args = parser.parse_args()
     require_matplotlib()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
 
     model, tokenizer = load_model(args.run)
     corpora = {Path(source).name: read(source, model.config.word_splitter) for source in args.data}
-    model.config.exclusive_labels = True  # of GUM's and GENIA's labels a span has one:
-    # GENIA's if any, for these were trained on GUM's sentences too (--complete), and GUM's never on biomedicine.
-    model.config.preferred_labels = next(iter(corpora.values()))["validation"][0]["labels"]
     save_compact(model, tokenizer, FOLDER)
     model, tokenizer = load_model(str(FOLDER))  # as everybody will load it
     threshold = {}
     for name, splits in corpora.items():
         candidates = predict_sentences(model, tokenizer, splits["validation"], threshold=LEAST, overlap="any")
         gold = [sentence["entities"] for sentence in splits["validation"]]
-        tuned = round(tune_threshold(candidates, gold, model.config.overlap).threshold, 2)
+        tuned = round(tune_threshold(candidates, gold, model.config.overlap, args.tolerance).threshold, 2)
         threshold |= dict.fromkeys(splits["validation"][0]["labels"], tuned)
         print(f"{name}: threshold {tuned}, chosen on validation")
     write_threshold(FOLDER / "config.json", threshold)

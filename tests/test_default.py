@@ -84,7 +84,7 @@ def test_it_is_a_start_for_other_labels(tmp_path, capsys):
     assert "its classifier is trained anew" in capsys.readouterr().out
     model, _ = load_model(str(tmp_path / "run"))
     assert not model.config.int8_embeddings and "PER" in model.config.labels
-    assert model.config.threshold is None and model.config.preferred_labels == []
+    assert model.config.threshold is None
 
 
 def test_a_package_without_it_says_so(monkeypatch, tmp_path):

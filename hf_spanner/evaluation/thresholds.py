@@ -20,7 +20,9 @@ class Tuned(NamedTuple):
     f1: float
 
 
-def tune_threshold(candidates: Sequence[Sequence[Entity]], references: Sequence, overlap: str = "any") -> Tuned:
+def tune_threshold(
+    candidates: Sequence[Sequence[Entity]], references: Sequence, overlap: str = "any", tolerance: float = 0.0
+) -> Tuned:
     """The one threshold with the best micro F1; of several the highest. It lies halfway between two scores.
 
     Overlaps are resolved best first, so what stands at a threshold is what stands at 0 and reaches it.
@@ -29,13 +31,14 @@ def tune_threshold(candidates: Sequence[Sequence[Entity]], references: Sequence,
         candidates: scored entities per sentence, before overlaps are resolved.
         references: the gold entities.
         overlap: the policy under which the model will predict.
+        tolerance: how much F1 may be given away for a higher threshold, and with it precision.
     """
     scores, correct, _ = _columns([resolve_overlaps(row, overlap) for row in candidates], references)
     choices = _choices(scores, correct)
     support = _support(references)
     f1 = [2 * right / max(kept + support, 1) for _, kept, right in choices]
-    best = int(np.argmax(f1))
-    return Tuned(choices[best][0], f1[best])
+    chosen = next(i for i, value in enumerate(f1) if value >= max(f1) - tolerance)  # the highest come first
+    return Tuned(choices[chosen][0], f1[chosen])
 
 
 def tune_thresholds(

@@ -133,4 +133,3 @@ def test_entities_survive_the_trip_through_a_tensor(batch):
 def test_of_several_labels_on_a_span_the_best_is_kept():
     entities = [Entity(0, 2, "A", 0.6), Entity(0, 2, "B", 0.8), Entity(0, 1, "A", 0.5), Entity(0, 2, "C", 0.8)]
     assert sorted(best_labels(entities)) == [Entity(0, 1, "A", 0.5), Entity(0, 2, "B", 0.8)]
-    assert sorted(best_labels(entities, ["A"])) == [Entity(0, 1, "A", 0.5), Entity(0, 2, "A", 0.6)]
