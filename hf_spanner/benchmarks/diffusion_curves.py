@@ -44,15 +44,17 @@ def sampling_curves(
         return predict_sentences(model, tokenizer, sentences, batch_size, seed=seed, **point)
 
     gold = [sentence["entities"] for sentence in sentences]
-    seconds = interleave(
-        {"own": lambda: run(**own)} | {i: lambda p=point: run(**p) for i, (_, point) in enumerate(points)}, repeats
-    )
-    rows = []
-    for i, (curve, point) in enumerate(points):
-        f1 = [score_entities(run(seed, **point), gold)["f1"] for seed in seeds]
-        speed = seconds["own"] / seconds[i]
-        rows.append({"curve": curve, **point, "f1": f1, "speed": speed})
-    return rows
+
+    def key(point: Mapping) -> tuple:
+        return tuple(point.values())
+
+    distinct = {key(point): point for point in [own, *(point for _, point in points)]}  # the curves cross at own
+    seconds = interleave({name: lambda p=point: run(**p) for name, point in distinct.items()}, repeats)
+    f1 = {name: [score_entities(run(seed, **p), gold)["f1"] for seed in seeds] for name, p in distinct.items()}
+    return [
+        {"curve": curve, **point, "f1": f1[key(point)], "speed": seconds[key(own)] / seconds[key(point)]}
+        for curve, point in points
+    ]
 
 
 def curves_table(rows: Sequence[Mapping]) -> str:
@@ -79,7 +81,7 @@ def draw_curves(rows: Sequence[Mapping], title: str = "") -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6.2), layout="constrained")
-    figure.suptitle(title, fontsize=12)
+    figure.suptitle(title.replace("; ", "\n", 1), fontsize=11)
     axes = figure.subplots(2, 2, sharex="col", sharey="row")
     for column, (curve, name) in enumerate(CURVES.items()):
         for early, colour in ((False, BLUE), (True, RED)):
