@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..data import label_names
+from ..data import join_sentences, label_names
 from ..evaluation import format_groups, score_groups
 from ..inference import predict_sentences
 from ..metrics import format_scores, score_entities, score_typing
@@ -43,6 +43,9 @@ def main(argv: list[str] | None = None) -> int:
         action="store_true",
         help="look only at entities with the labels of the data, of a model that knows others too",
     )
+    parser.add_argument(
+        "--join", type=int, default=1, metavar="N", help="read N neighbouring sentences of a document at once"
+    )
     parser.add_argument("--groups", action="store_true", help="also score by entity length, nesting, ...")
     parser.add_argument("--output", help="write the scores to this JSON file")
     parser.add_argument("--predictions", help="write the predicted entities to this JSONL file")
@@ -50,6 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     options = decoding_options(args)
 
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
+    sentences = list(join_sentences(sentences, [args.join]))
     if args.data_labels:
         labels = label_names(data)
         sentences = [{**sentence, "labels": labels} for sentence in sentences]
