@@ -68,6 +68,15 @@ def test_thresholds_and_heads_reach_the_evaluation(trained, data, tmp_path):
     assert json.loads(out.read_text())["predicted"] > 0
 
 
+def test_neighbouring_sentences_are_read_at_once_and_no_entity_is_lost(trained, data, tmp_path):
+    flags = ["--output", str(tmp_path / "s.json"), "--predictions", str(tmp_path / "p.jsonl"), "--join", "3"]
+    assert cli.main(["evaluate", str(data), "--model", str(trained), *flags]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert len(rows) < len(records())
+    assert [word for row in rows for word in row["tokens"]] == [word for r in records() for word in r["tokens"]]
+    assert json.loads((tmp_path / "s.json").read_text())["support"] == 14
+
+
 @pytest.mark.parametrize("lora", [False, True])
 def test_a_trained_model_is_a_start_for_other_labels(trained, data, tmp_path, lora, capsys):
     if lora:
@@ -125,6 +134,7 @@ def test_corpora_of_different_labels_are_trained_and_scored_together(data, encod
     ("argv", "message"),
     [
         (["evaluate", "DATA", "--model", "MODEL", "--threshold", "high"], "Cannot read the threshold 'high'"),
+        (["evaluate", "DATA", "--model", "MODEL", "--join", "0"], "sizes=[0] must be numbers of sentences"),
         (["evaluate", "nowhere", "--model", "MODEL"], "nowhere"),
         (["evaluate", "DATA", "--model", "nowhere"], "nowhere"),
         (["train", "--data", "DATA", "--approach", "crf", "--output_dir", "x"], "Unknown approach 'crf'"),
