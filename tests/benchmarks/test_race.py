@@ -60,6 +60,12 @@ def test_entrants_are_trained_scored_and_compared_and_what_is_done_is_not_repeat
     assert race.run_entrant("seq_ner", str(data), folder, 42, None) == rows[0]
     verdict = race.compare_best(folder, str(data), rows)
     assert {verdict["best"], verdict["second"]} == {"seq_ner", "span_ner"} and verdict["seeds"] == [42]
+    for copy in ("seq_ner-43", "span_ner-43", "dspert-42"):
+        (folder / f"{copy}.jsonl").write_text((folder / "span_ner-42.jsonl").read_text())
+    more = [{**row, "seed": 43} for row in rows] + [{**rows[0], "entrant": "dspert", "validation_f1": 1.0}]
+    verdict = race.compare_best(folder, str(data), rows + more)
+    assert {verdict["best"], verdict["second"]} == {"seq_ner", "span_ner"}, "one lucky seed of a third beats nobody"
+    assert verdict["seeds"] == [42, 43]
     assert set(race.reading_speeds(folder, str(data), rows, sentences=2, repeats=1)) == {"seq_ner", "span_ner"}
 
 
