@@ -27,6 +27,8 @@ def test_speed_is_relative_to_the_first_model_and_to_the_encoder_where_there_is_
     assert span_ner["share of the bare encoder"] > 0 and span_ner["share of the bare encoder, sorted"] > 0
     assert sng["share of the bare encoder"] is None and sng["share of the bare encoder, sorted"] is None
     assert span_ner["sentences per second"] > 0 and "share kept" not in span_ner  # neither has a filter
+    without, _ = compare_speed(models, [SENTENCE] * 4, batch_size=2, repeats=1, floors=False)
+    assert without["speed relative to span_ner"] == 1.0 and without["share of the bare encoder"] is None
 
 
 def test_what_a_filter_keeps_is_counted(tokenizer):

@@ -63,13 +63,14 @@ def count_spans(model, tokenizer, texts: Sequence[str], batch_size: int = 32) ->
 
 
 def compare_speed(
-    models: dict[str, str], sentences: Sequence[Mapping], batch_size: int = 32, repeats: int = 5
+    models: dict[str, str], sentences: Sequence[Mapping], batch_size: int = 32, repeats: int = 5, floors: bool = True
 ) -> list[dict]:
     """Sentences per second of each model's pipeline as a share of its bare encoder's, in one interleaved run.
 
     Two floors are measured: the encoder fed in the order of the texts (as other pipelines do), and sorted by length,
-    without the padding that mixing lengths costs. A model without a transformer underneath has no such floor. A model
-    that types given spans gets the gold ones of `sentences`, in words; the others read raw text.
+    without the padding that mixing lengths costs. A model without a transformer underneath has no such floor, and
+    `floors=False` leaves them out, for models that are compared with each other only. A model that types given spans
+    gets the gold ones of `sentences`, in words; the others read raw text.
     Sentences per second are for orientation: only the ratios can be compared with another run.
     """
     candidates, rows, spans = {}, [], {}
@@ -82,7 +83,7 @@ def compare_speed(
         else:
             spans[name] = count_spans(model, tokenizer, texts, batch_size)
             candidates[f"{name}/pipeline"] = partial(pipeline(model, tokenizer), texts, batch_size=batch_size)
-        if model.config.encoder_config is None:
+        if model.config.encoder_config is None or not floors:
             continue
         candidates[f"{name}/bare"] = bare_encoder(model, tokenizer, texts, batch_size)
         ordered = sorted_by_length(tokenizer, texts)

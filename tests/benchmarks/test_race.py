@@ -1,8 +1,11 @@
 """The race: two tiny entrants on one tiny corpus, from training to table and plot."""
 
 import json
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests_support import records
 
 from hf_spanner import cli
@@ -40,6 +43,14 @@ def test_the_plot_and_the_table_are_made_from_saved_results(tmp_path, capsys):
     assert (tmp_path / "out" / "race.md").is_file() and (tmp_path / "out" / "race.png").is_file()
     assert cli.main(["compare", "--race", str(tmp_path / "out")]) == 2
     assert "holds no result of a race" in capsys.readouterr().err
+
+
+@given(st.lists(st.floats(0, 1), max_size=10))
+def test_names_beside_the_plot_stand_apart_and_in_order(heights):
+    placed = race._apart(sorted(heights, reverse=True), 0.055)
+    assert all(above - below >= 0.055 - 1e-9 for above, below in pairwise(placed))
+    assert not placed or placed[-1] >= 0
+    assert race._apart([0.9, 0.5, 0.1], 0.055) == [0.9, 0.5, 0.1]
 
 
 def test_entrants_are_trained_scored_and_compared_and_what_is_done_is_not_repeated(
