@@ -1,8 +1,6 @@
 """The base of every approach: an encoder, words from its sub-words, a head, and (if bundled) a tagging head too."""
 
-import inspect
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +8,13 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 from transformers import initialization as init
-from transformers.modeling_utils import PreTrainedModel
 from transformers.utils import ModelOutput
 
 from .boundary_smoothing import smooth_targets
-from .configuration_nested_ner import CODE_FIELDS, NestedNerConfig, check_labels
+from .configuration_nested_ner import NestedNerConfig, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
 from .encoders import Int8Embedding, encoder_kwargs, last_layers, max_positions
-from .saving import remove_other_code, whole_or_not_at_all
+from .saving import SelfContainedModel
 from .spans import first_labels, sample_negatives, span_mask, span_targets
 from .tagging import CRF, TaggingHead, exclude
 from .words import pool_words
@@ -64,7 +61,7 @@ class WordStates:
     inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
 
 
-class NestedNerPreTrainedModel(PreTrainedModel):
+class NestedNerPreTrainedModel(SelfContainedModel):
     """Encoder → words → head → entities. An approach has `recognise` and, unless it is a span grid, `candidates`.
 
     ```python
@@ -86,8 +83,6 @@ class NestedNerPreTrainedModel(PreTrainedModel):
     _supports_attention_backend = True
     # The loss is a mean over a batch: under gradient accumulation and several processes the Trainer must scale it.
     accepts_loss_kwargs = False
-    # The name under which a repository offers the class; what saves the files that define it beside the weights.
-    _auto_class = "AutoModelForTokenClassification"
 
     # What the approach's own head makes: "span" approaches can be bundled with a tagging head.
     head = "span"
@@ -111,8 +106,6 @@ class NestedNerPreTrainedModel(PreTrainedModel):
     learns_from_some_labels = True
     # Fields of the configuration that `forward`, and with it the pipeline, also takes as arguments for one call.
     inference_parameters: tuple[str, ...] = ()
-    # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
-    publish: Callable | None = None
 
     def __init__(self, config: NestedNerConfig):
         super().__init__(config)
@@ -175,46 +168,7 @@ class NestedNerPreTrainedModel(PreTrainedModel):
     def after_encoder_loaded(self) -> None:
         """For approaches that initialise more from the encoder than the encoder itself."""
 
-    # ----------------------------------------------------------------------------------------- to and from the Hub
-
-    def save_pretrained(self, save_directory: str | os.PathLike, is_main_process: bool = True, **kwargs) -> None:
-        """Save weights, configuration, and the code of model and pipeline: the folder runs without this package.
-
-        Whatever happens meanwhile, the folder never looks complete before it is.
-        """
-        # Imported here and used by name: transformers copies what a model's file imports, so the pipeline comes along.
-        from .pipeline_nested_ner import NestedNerPipeline
-
-        if not is_main_process:
-            return super().save_pretrained(save_directory, is_main_process=False, **kwargs)
-        if kwargs.get("push_to_hub"):
-            kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
-        before = {name: getattr(self.config, name) for name in CODE_FIELDS if hasattr(self.config, name)}
-        self.config.auto_map = {"AutoModel": _reference(type(self))}
-        self.config.custom_pipelines = {
-            "nested-ner": {"impl": _reference(NestedNerPipeline), "pt": [self._auto_class], "type": "text"}
-        }
-        try:
-            with whole_or_not_at_all(save_directory) as folder:
-                super().save_pretrained(folder, **kwargs)
-                remove_other_code(save_directory, inspect.getfile(type(self)), needed=folder)
-        finally:  # a model in memory has its classes; only the file needs to say where they are
-            for name in CODE_FIELDS:
-                delattr(self.config, name)
-            self.config.update(before)
-
-    @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path, *args, **kwargs):
-        """As always, but from safetensors alone: a pickle of weights could run code, and is refused."""
-        if kwargs.setdefault("use_safetensors", True) is not True:
-            raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
-        return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
-
-    def push_to_hub(self, repo_id: str, **kwargs):
-        """Upload what `save_pretrained` saves; with hf_spanner also tokenizer, card, recipe and results."""
-        if self.publish is None:
-            return super().push_to_hub(repo_id, **kwargs)
-        return self.publish(repo_id, **kwargs)
+    # ---------------------------------------------------------------------------------------- a compact vocabulary
 
     def compact_embeddings(self) -> None:
         """Keep the encoder's vocabulary in eight bits from now on: half the size on disk, rounded once."""
@@ -466,8 +420,3 @@ class NestedNerPreTrainedModel(PreTrainedModel):
         # Of all spans and labels few belong together: begin there, and not with a loss of log 2 for each of them.
         if self.config.multi_label and self.output_bias is not None:
             init.constant_(self.output_bias, RARE)
-
-
-def _reference(cls: type) -> str:
-    """How a repository's config.json names a class: `file.Class`."""
-    return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"

@@ -75,6 +75,9 @@ class RunArguments(VectorArguments):
         default=None,
         metadata={"help": "Join neighbouring sentences for training, so many at a time, such as 1 1 2 4, at random."},
     )
+    eval_join: int = field(
+        default=1, metadata={"help": "Read validation and test data so many neighbouring sentences at a time."}
+    )
     max_train_sentences: int | None = field(default=None, metadata={"help": "Train on the first N sentences only."})
     max_eval_sentences: int | None = field(default=None, metadata={"help": "Likewise for validation and test."})
     resume: bool = field(default=False, metadata={"help": "Go on from the last checkpoint in output_dir."})
@@ -173,6 +176,9 @@ def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, r
         sizes = run.join_sizes or [1]
         passes = [sentence for i in range(repeats) for sentence in join_sentences(data["train"], sizes, seed + i)]
         data["train"] = like(data["train"], passes)
+    if run.eval_join != 1:
+        for split in data.keys() - {"train"}:
+            data[split] = like(data[split], list(join_sentences(data[split], [run.eval_join])))
     return data
 
 

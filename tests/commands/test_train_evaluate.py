@@ -1,6 +1,7 @@
 """From a folder of files to a saved model and its scores, by the commands a user types."""
 
 import json
+import re
 
 import pytest
 from tests_support import records
@@ -146,6 +147,10 @@ def test_corpora_of_different_labels_are_trained_and_scored_together(data, encod
             "leave --approach",
         ),
         (["train", "--data", "DATA", "--model", "MODEL", "--lstm_size", "2", "--output_dir", "x"], "bl_ner knows no"),
+        (
+            ["train", "--data", "DATA", "--eval_join", "0", "--output_dir", "x"],
+            "sizes=[0] must be numbers of sentences",
+        ),
         (["train", "--data", "DATA", "--repeats", "1", "2", "--output_dir", "x"], "repeats=[1, 2] must be a number"),
     ],
 )
@@ -168,7 +173,7 @@ def test_without_a_validation_split_a_tenth_is_held_out_and_said(data, encoder_f
     assert "are out of reach" in out and "overlap another entity (overlap='flat')" in out
 
 
-def test_training_goes_on_from_a_trained_model(trained, data, tmp_path):
+def test_training_goes_on_from_a_trained_model(trained, data, tmp_path, capsys):
     flags = ["--model", str(trained), "--approach", "bl_ner", "--num_train_epochs", "1", "--warmup_steps", "0"]
     flags += ["--learning_rate", "1e-6", "--use_cpu", "True", "--disable_tqdm", "True", "--output_dir", str(tmp_path)]
     assert cli.main(["train", "--data", str(data), *flags]) == 0
@@ -176,3 +181,9 @@ def test_training_goes_on_from_a_trained_model(trained, data, tmp_path):
         json.loads((f / "training.json").read_text())["results"]["test"]["f1"] for f in (trained, tmp_path)
     )
     assert after == pytest.approx(before, abs=0.1)
+    flags += ["--max_steps", "1", "--eval_join", "3"]  # scored on joined sentences, none of their entities lost
+    capsys.readouterr()
+    assert cli.main(["train", "--data", str(data), *flags]) == 0
+    (said,) = re.findall(r"^test \((\d+) sentences\)", capsys.readouterr().out, re.MULTILINE)
+    assert int(said) < len(records())
+    assert json.loads((tmp_path / "training.json").read_text())["results"]["test"]["support"] == 14
