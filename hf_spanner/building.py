@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .auto import approach
+from .default import folder_of
 from .glove import train_glove
 from .modeling.word_inputs import tag_words
 from .tokenization import load_tokenizer
@@ -50,11 +51,11 @@ def build_model(
 
     Args:
         labels, settings: the entity types and the fields of the approach's configuration.
-        encoder: Hub id or folder, for approaches that have an encoder.
+        encoder: Hub id or folder of an encoder or of a trained model, or "default"; for approaches that have one.
         data, vectors: the splits by name and where word vectors come from, for approaches that read them.
         folder: where trained word vectors are kept (as `vectors.txt.gz`), to be used again with `--vectors`.
     """
-    model_class, settings = approach(name), dict(settings)
+    model_class, settings, encoder = approach(name), dict(settings), folder_of(encoder)
     on_vectors = hasattr(model_class, "from_vectors")
     if settings.get("pos_dim") and "pos_tags" not in settings:
         settings["pos_tags"] = frequent_tags(data, settings.get("pos_tagger"))

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 import transformers
 
+from .default import folder_of
+
 RECORD, RECIPE = "training.json", "recipe.yaml"
 SETTINGS = (  # of the training arguments, those that a reader needs to train the same again
     "learning_rate",
@@ -124,6 +126,12 @@ def public(value: Any) -> Any:
 
 def public_command(command: str) -> str:
     return shlex.join(public(shlex.split(command)))
+
+
+def base_model(source: str | None, otherwise: str | None = None) -> str | None:
+    """The Hub id of what a training started from; a model that was trained here passes on what it was built on."""
+    record = {} if source is None else read_record(Path(folder_of(source)) / RECORD)
+    return record.get("base_model") if record else hub_id(source, otherwise)
 
 
 def hub_id(name: str | None, otherwise: str | None = None) -> str | None:

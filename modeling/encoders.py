@@ -4,7 +4,30 @@ import inspect
 
 import torch
 from torch import nn
+from transformers import AutoConfig, AutoModel
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+
+def read_encoder_config(name_or_path: str, **hub):
+    """The configuration of a pretrained encoder: an `AutoModel` checkpoint's, or what a nested NER model says of its.
+
+    So an approach can start from the encoder that another was trained with.
+    """
+    config = AutoConfig.from_pretrained(name_or_path, **hub)
+    inner = getattr(config, "encoder_config", config)
+    if inner is None:
+        raise ValueError(f"{name_or_path!r} is a {config.model_type} model, which has no encoder to start from.")
+    return inner
+
+
+def load_encoder(name_or_path: str, config, **hub) -> nn.Module:
+    """The encoder itself, in single precision, with the configuration that `read_encoder_config` gave."""
+    if AutoConfig.from_pretrained(name_or_path, **hub).model_type == config.model_type:
+        kwargs = {"config": config, "dtype": torch.float32, **hub, **encoder_kwargs(config)}
+        return AutoModel.from_pretrained(name_or_path, **kwargs)
+    model = AutoModel.from_pretrained(name_or_path, dtype=torch.float32, **hub)
+    model.restore_embeddings()
+    return model.encoder
 
 
 def last_layers(encoder: nn.Module, number: int) -> nn.ModuleList:

@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModel
+from transformers import AutoModel
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
 from .boundary_smoothing import smooth_targets
 from .configuration_nested_ner import NestedNerConfig, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
-from .encoders import Int8Embedding, encoder_kwargs, last_layers, max_positions
+from .encoders import Int8Embedding, encoder_kwargs, last_layers, load_encoder, max_positions, read_encoder_config
 from .saving import SelfContainedModel
 from .spans import first_labels, sample_negatives, span_mask, span_targets
 from .tagging import CRF, TaggingHead, exclude
@@ -133,23 +133,18 @@ class NestedNerPreTrainedModel(SelfContainedModel):
         This is the only place where an encoder's weights are loaded: a saved model is complete by itself.
 
         Args:
-            name_or_path: a Hub id or a folder of any `AutoModel` encoder.
+            name_or_path: a Hub id or a folder of any `AutoModel` encoder, or of a nested NER model, whose encoder is
+                taken.
             labels: the entity types.
             revision, token: passed to the Hub.
             **config: fields of the approach's configuration.
         """
         hub = {"revision": revision, "token": token, "trust_remote_code": False}
-        encoder_config = AutoConfig.from_pretrained(name_or_path, **hub)
+        encoder_config = read_encoder_config(name_or_path, **hub)
         max_subwords = config.pop("max_subwords", None)
         config = cls.config_class(encoder_config=encoder_config.to_dict(), labels=check_labels(labels), **config)
         model = cls(config)
-        encoder = AutoModel.from_pretrained(
-            name_or_path,
-            config=config.encoder_config,
-            dtype=torch.float32,
-            **hub,
-            **encoder_kwargs(encoder_config),
-        )
+        encoder = load_encoder(name_or_path, config.encoder_config, **hub)
         model.encoder.load_state_dict(encoder.state_dict())
         if config.fresh_layers:
             for module in last_layers(model.encoder, config.fresh_layers).modules():

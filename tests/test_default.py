@@ -71,17 +71,26 @@ def test_it_is_small_and_read_in_single_precision_and_brings_no_code():
     assert model.dtype == torch.float32 and model.config.int8_embeddings
 
 
-def test_it_is_a_start_for_other_labels(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("start", "approach", "said"),
+    [
+        (["--model", "default"], "biaffine_ner", "its classifier is trained anew"),
+        (["--encoder", "default", "--approach", "span_ner", "--max_span_length", "8"], "span_ner", "span_ner on"),
+    ],
+)
+def test_it_is_a_start_for_other_labels_and_its_encoder_for_other_approaches(start, approach, said, tmp_path, capsys):
     data = tmp_path / "data"
     data.mkdir()
     for split, sentences in load_sample().items():
         lines = [json.dumps(dict(sentence)) + "\n" for sentence in list(sentences)[:8]]
         (data / f"{split}.jsonl").write_text("".join(lines))
-    argv = ["train", "--model", "default", "--data", str(data), "--output_dir", str(tmp_path / "run"), "--use_cpu",
-            "True", "--disable_tqdm", "True", "--num_train_epochs", "1", "--save_strategy", "no",
+    argv = ["train", *start, "--data", str(data), "--output_dir", str(tmp_path / "run"), "--use_cpu", "True",
+            "--disable_tqdm", "True", "--num_train_epochs", "1", "--save_strategy", "no",
             "--load_best_model_at_end", "False"]  # fmt: skip
     assert cli.main(argv) == 0
-    assert "its classifier is trained anew" in capsys.readouterr().out
+    assert said in capsys.readouterr().out
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert record["approach"] == approach and record["base_model"] == "ibm-granite/granite-embedding-30m-english"
     model, _ = load_model(str(tmp_path / "run"))
     assert not model.config.int8_embeddings and "PER" in model.config.labels
     assert model.config.threshold is None

@@ -23,7 +23,7 @@ from ..data import (
 from ..hub import write_companions
 from ..metrics import format_scores
 from ..pipelines import load_config, load_model
-from ..record import hub_id, training_record
+from ..record import base_model, hub_id, training_record
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.lora import add_lora, merge_lora
 from ..training.reach import reach_report
@@ -57,7 +57,13 @@ class RunArguments(VectorArguments):
         default=None,
         metadata={"help": "The approach: span_ner (if none is named), bl_ner, seq_ner, biaffine_ner, ..."},
     )
-    encoder: str = field(default="bert-base-cased", metadata={"help": "Hub id or folder of the pretrained encoder."})
+    encoder: str = field(
+        default="bert-base-cased",
+        metadata={
+            "help": "Hub id or folder of the pretrained encoder, or of a trained nested NER model ('default' is one), "
+            "whose encoder is taken."
+        },
+    )
     model: str | None = field(
         default=None, metadata={"help": "Go on from a trained nested NER model, with its labels or with new ones."}
     )
@@ -149,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
             command="hf-spanner train " + shlex.join(sys.argv[1:]),
             run=vars(run),
             settings=settings,
-            base_model=hub_id(built_on, otherwise=recipe.get("encoder")),
+            base_model=base_model(built_on, otherwise=recipe.get("encoder")),
             datasets=[name for name in map(hub_id, run.data) if name] or None,
             data=" and ".join(Path(source).name for source in run.data),
         )

@@ -5,7 +5,7 @@ import torch
 from approaches import ROWS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import make_batch, without_gold
+from tests_support import LABELS, make_batch, without_gold
 
 import hf_spanner
 from hf_spanner.modeling.encoders import Int8Embedding, last_layers
@@ -69,6 +69,27 @@ def test_fresh_layers_are_the_last_and_no_others(encoder_folder):
     assert changed and all(name.startswith("encoder.layer.1.") for name in changed)
     with pytest.raises(ValueError, match="fresh_layers=3 is more than the encoder's 2 layers"):
         build(encoder_folder, labels=["A"], fresh_layers=3)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_an_approach_starts_from_the_encoder_that_another_was_trained_with(tokenizer, tmp_path, compact):
+    trained = BY_NAME["biaffine_ner"].make(tokenizer)
+    if compact:
+        trained.compact_embeddings()
+    trained.save_pretrained(tmp_path)
+    other = hf_spanner.APPROACHES["dspert"].from_encoder(str(tmp_path), labels=LABELS[::-1], max_span_length=4)
+    trained.restore_embeddings()
+    before, after = trained.encoder.state_dict(), other.encoder.state_dict()
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+    assert other.config.labels == LABELS[::-1] and not other.config.int8_embeddings
+    other(**make_batch(tokenizer, labels=LABELS[::-1])).loss.backward()
+    assert other.encoder.get_input_embeddings().weight.grad.abs().sum() > 0
+
+
+def test_a_model_without_an_encoder_is_no_start(tokenizer, tmp_path):
+    BY_NAME["sng"].make(tokenizer).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="is a sng model, which has no encoder to start from"):
+        hf_spanner.APPROACHES["span_ner"].from_encoder(str(tmp_path), labels=["A"], max_span_length=4)
 
 
 def test_layers_are_found_in_every_family(families):
