@@ -14,7 +14,7 @@ from transformers.utils import logging as transformers_logging
 
 import hf_spanner
 from hf_spanner import cli, default
-from hf_spanner.pipelines import load_model
+from hf_spanner.pipelines import load_config, load_model
 from hf_spanner.samples import load_sample
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +74,7 @@ def test_it_is_small_and_read_in_single_precision_and_brings_no_code():
 @pytest.mark.parametrize(
     ("start", "approach", "said"),
     [
-        (["--model", "default"], "biaffine_ner", "its classifier is trained anew"),
+        (["--model", "default"], load_config("default").model_type, "its classifier is trained anew"),
         (["--encoder", "default", "--approach", "span_ner", "--max_span_length", "8"], "span_ner", "span_ner on"),
     ],
 )
