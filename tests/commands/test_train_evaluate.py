@@ -166,10 +166,12 @@ def test_mistakes_are_answered_in_one_sentence(trained, data, encoder_folder, ca
 def test_without_a_validation_split_a_tenth_is_held_out_and_said(data, encoder_folder, tmp_path, capsys):
     code = cli.main(
         ["train", "--approach", "seq_ner", "--encoder", encoder_folder, "--data", str(data / "train.jsonl"),
-         "--output_dir", str(tmp_path), "--num_train_epochs", "1", "--use_cpu", "True", "--disable_tqdm", "True"]
+         "--output_dir", str(tmp_path), "--num_train_epochs", "1", "--use_cpu", "True", "--disable_tqdm", "True",
+         "--fresh_layers", "1"]
     )  # fmt: skip
     out = capsys.readouterr().out
     assert code == 0 and "No validation split: 3 of 30 training sentences are held out" in out
+    assert "of the encoder's layers the last 1 start at random" in out
     assert "are out of reach" in out and "overlap another entity (overlap='flat')" in out
 
 
