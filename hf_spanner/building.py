@@ -58,9 +58,7 @@ def build_model(
     model_class, settings, encoder = approach(name), dict(settings), folder_of(encoder)
     on_vectors = hasattr(model_class, "from_vectors")
     if fresh := settings.get("fresh_layers"):
-        say(
-            f"fresh_layers={fresh}: of the encoder's layers the last {fresh} start at random, whatever they had learnt."
-        )
+        say(f"fresh_layers={fresh}: the last {fresh} of the encoder's layers start at random, not as trained.")
     if settings.get("pos_dim") and "pos_tags" not in settings:
         settings["pos_tags"] = frequent_tags(data, settings.get("pos_tagger"))
         say(f"part-of-speech tags: {', '.join(settings['pos_tags'])}")

@@ -171,7 +171,7 @@ def test_without_a_validation_split_a_tenth_is_held_out_and_said(data, encoder_f
     )  # fmt: skip
     out = capsys.readouterr().out
     assert code == 0 and "No validation split: 3 of 30 training sentences are held out" in out
-    assert "of the encoder's layers the last 1 start at random" in out
+    assert "the last 1 of the encoder's layers start at random" in out
     assert "are out of reach" in out and "overlap another entity (overlap='flat')" in out
 
 
