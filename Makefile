@@ -20,7 +20,7 @@ help:  ## this list
 	$(RUN) -m pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: .venv/.installed  ## train a small model on the bundled sample and show what it finds
+demo: .venv/.installed  ## what the default model finds in three texts
 	$(RUN) scripts/demo.py
 
 test: .venv/.installed  ## the fast tests

@@ -12,7 +12,7 @@ from hf_spanner.display import render, use_color
 
 TEXTS = {
     "General English": "The mayor of New York met the chief economist of the Bank of England in London on Monday.",
-    "Biomedicine": "STAT5 binds the promoter of the human IL-2 receptor alpha gene in activated T cells.",
+    "Biomedicine": "CD28 signals activate the IL-2 promoter and the NF-kappa B site in Jurkat T cells.",
     "A longer text": (
         "Marie Curie was born in Warsaw, the capital of Poland, in 1867. She studied at the University of Paris, "
         "where she met Pierre Curie, a professor at the School of Physics and Chemistry of the city of Paris. In "
