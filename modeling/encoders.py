@@ -4,28 +4,27 @@ import inspect
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModel
+from transformers import AutoModel
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
 
-def read_encoder_config(name_or_path: str, **hub):
-    """The configuration of a pretrained encoder: an `AutoModel` checkpoint's, or what a nested NER model says of its.
+def encoder_config_of(saved):
+    """The encoder's part of a saved configuration: the whole, unless it is that of a nested NER model.
 
     So an approach can start from the encoder that another was trained with.
     """
-    config = AutoConfig.from_pretrained(name_or_path, **hub)
-    inner = getattr(config, "encoder_config", config)
-    if inner is None:
-        raise ValueError(f"{name_or_path!r} is a {config.model_type} model, which has no encoder to start from.")
-    return inner
+    config = getattr(saved, "encoder_config", saved)
+    if config is None:
+        raise ValueError(f"{saved._name_or_path!r} is a {saved.model_type} model: it has no encoder to start from.")
+    return config
 
 
-def load_encoder(name_or_path: str, config, **hub) -> nn.Module:
-    """The encoder itself, in single precision, with the configuration that `read_encoder_config` gave."""
-    if AutoConfig.from_pretrained(name_or_path, **hub).model_type == config.model_type:
-        kwargs = {"config": config, "dtype": torch.float32, **hub, **encoder_kwargs(config)}
-        return AutoModel.from_pretrained(name_or_path, **kwargs)
-    model = AutoModel.from_pretrained(name_or_path, dtype=torch.float32, **hub)
+def load_encoder(name_or_path: str, saved, **hub) -> nn.Module:
+    """The encoder itself, in single precision, from a checkpoint with the configuration `saved`."""
+    kwargs = {"config": saved, "dtype": torch.float32, **hub}
+    if encoder_config_of(saved) is saved:
+        return AutoModel.from_pretrained(name_or_path, **kwargs, **encoder_kwargs(saved))
+    model = AutoModel.from_pretrained(name_or_path, **kwargs)
     model.restore_embeddings()
     return model.encoder
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoModel
+from transformers import AutoConfig, AutoModel
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
 from .boundary_smoothing import smooth_targets
 from .configuration_nested_ner import NestedNerConfig, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
-from .encoders import Int8Embedding, encoder_kwargs, last_layers, load_encoder, max_positions, read_encoder_config
+from .encoders import Int8Embedding, encoder_config_of, encoder_kwargs, last_layers, load_encoder, max_positions
 from .saving import SelfContainedModel
 from .spans import first_labels, sample_negatives, span_mask, span_targets
 from .tagging import CRF, TaggingHead, exclude
@@ -140,11 +140,12 @@ class NestedNerPreTrainedModel(SelfContainedModel):
             **config: fields of the approach's configuration.
         """
         hub = {"revision": revision, "token": token, "trust_remote_code": False}
-        encoder_config = read_encoder_config(name_or_path, **hub)
+        saved = AutoConfig.from_pretrained(name_or_path, **hub)
+        encoder_config = encoder_config_of(saved)
         max_subwords = config.pop("max_subwords", None)
         config = cls.config_class(encoder_config=encoder_config.to_dict(), labels=check_labels(labels), **config)
         model = cls(config)
-        encoder = load_encoder(name_or_path, config.encoder_config, **hub)
+        encoder = load_encoder(name_or_path, saved, **hub)
         model.encoder.load_state_dict(encoder.state_dict())
         if config.fresh_layers:
             for module in last_layers(model.encoder, config.fresh_layers).modules():

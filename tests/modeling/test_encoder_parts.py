@@ -88,7 +88,7 @@ def test_an_approach_starts_from_the_encoder_that_another_was_trained_with(token
 
 def test_a_model_without_an_encoder_is_no_start(tokenizer, tmp_path):
     BY_NAME["sng"].make(tokenizer).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="is a sng model, which has no encoder to start from"):
+    with pytest.raises(ValueError, match="is a sng model: it has no encoder to start from"):
         hf_spanner.APPROACHES["span_ner"].from_encoder(str(tmp_path), labels=["A"], max_span_length=4)
 
 
