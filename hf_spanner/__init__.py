@@ -13,6 +13,7 @@ Importing the package registers its configurations and models with the Auto clas
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -50,18 +51,38 @@ __all__ = [
     "APPROACHES",
     "AutoModelForNestedNer",
     "Entity",
+    "NestedNerCollator",
     "NestedNerConfig",
+    "NestedNerDataset",
     "NestedNerOutput",
     "NestedNerPipeline",
     "NestedNerPreTrainedModel",
+    "NestedNerTrainer",
+    "NestedNerTrainingArguments",
+    "load_metric",
+    "load_nested_ner",
     "load_tokenizer",
     "pipeline",
+    "read_vectors",
+    "score_entities",
     "smooth_targets",
-    *_LAZY,
+    "train_glove",
 ]
 
+if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no name that does not exist
+    from .data import load_nested_ner
+    from .glove import train_glove
+    from .metrics import load_metric, score_entities
+    from .training.features import NestedNerCollator, NestedNerDataset
+    from .training.trainer import NestedNerTrainer, NestedNerTrainingArguments
+    from .vectors import read_vectors
+else:
 
-def __getattr__(name: str):
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str):
+        if name in _LAZY:
+            return getattr(import_module(_LAZY[name], __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

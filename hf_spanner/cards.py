@@ -56,7 +56,7 @@ def make_card(model, tokenizer, name: str, record: Mapping[str, Any], about: Abo
         language=about.language,
         license=about.license,
         tags=["nested-ner", "named-entity-recognition", "hf_spanner", config.model_type, *(about.tags or [])],
-        metrics=["precision", "recall", "f1"] if not model.needs_spans else ["accuracy"],
+        metrics=["precision", "recall", "f1"] if model.task == "finding" else ["accuracy"],
         model_name=name.rstrip("/").split("/")[-1],
         eval_results=[row for split, scores in results.items() for row in eval_results(split, scores, record, about)]
         or None,
@@ -87,7 +87,9 @@ def summary(model, record: Mapping, about: About) -> str:
     on = f" on [{base}](https://huggingface.co/{base})" if base else ""
     data = (_list(about.datasets) or record.get("datasets") or [record.get("data")])[0]
     trained = f", trained on {data}" if data else ""
-    finds = "types spans that it is given" if model.needs_spans else "finds named entities, also those inside others,"
+    finds = (
+        "types spans that it is given" if model.task == "typing" else "finds named entities, also those inside others,"
+    )
     return (
         f"A `{config.model_type}` model of hf_spanner{trained}{on}. It {finds} with {len(config.labels)} labels: "
         f"{', '.join(f'`{label}`' for label in config.labels)}."
@@ -96,7 +98,7 @@ def summary(model, record: Mapping, about: About) -> str:
 
 def usage(model, tokenizer, name: str, example: Mapping | None) -> tuple[str, str]:
     """Code that runs as printed, with what it prints, and what to say below it."""
-    if model.needs_spans:
+    if model.task == "typing":
         example = example or {"tokens": EXAMPLE.split(), "entities": [{"start": 3, "end": 5}]}
         spans = [{"start": entity["start"], "end": entity["end"]} for entity in example["entities"]]
         code = (
@@ -194,9 +196,9 @@ def limits(model, about: About) -> list[str]:
     lines = [about.limits] if about.limits else []
     if model.head == "seq" or config.overlap == "flat":
         lines.append("Overlapping entities are not found: of nested ones at most the outermost is.")
-    if model.needs_span_cap and config.max_span_length:
-        unit = getattr(config, "span_unit", "word")
-        lines.append(f"Entities of more than {config.max_span_length} {unit}s are not found.")
+    reach = model.reach()
+    if reach.longest is not None:
+        lines.append(f"Entities of more than {reach.longest} {reach.unit}s are not found.")
     if not config.multi_label:
         lines.append("A span gets one label.")
     lines.append(

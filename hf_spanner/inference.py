@@ -1,16 +1,11 @@
-"""Entities for many annotated or bare sentences, in batches of similar length; one path for scripts and evaluation."""
+"""Entities for many sentences: what evaluation, reports and scripts call; the reading itself is `modeling/encoding.py`."""
 
 from collections.abc import Iterable, Mapping
 
-import torch
-from tqdm.auto import tqdm
-
 from .modeling.decoding import Entity
-from .modeling.encoding import pad_batch
-from .training.features import NestedNerDataset
+from .modeling.encoding import Reader
 
 
-@torch.inference_mode()
 def predict_sentences(
     model,
     tokenizer,
@@ -30,32 +25,10 @@ def predict_sentences(
     With `progress` a bar is shown on a terminal.
 
     `inference` are the approach's own parameters (`model.inference_parameters`), such as `num_steps` of diffusion_ner.
-    A model that only types given spans (`model.needs_spans`) takes them from `entities`; labels are not looked at.
+    A model that only types given spans (`model.task == "typing"`) takes them from `entities`; labels are not looked at.
     """
     model.inference_settings(**inference)  # checks them
-    label = model.config.labels[0]  # of the given spans, until they are typed
-    bare = [
-        {
-            **{key: sentence.get(key) for key in ("id", "doc_id", "tokens", "labels", "pos")},
-            "entities": [{**span, "label": label} for span in sentence["entities"]] if model.needs_spans else [],
-        }
-        for sentence in sentences
-    ]
-    dataset = NestedNerDataset(bare, tokenizer, model.config)
-    items = sorted(dataset.items, key=lambda item: len(item["input_ids"]), reverse=True)
-    was_training = model.training
-    model.eval()
-    found = []
-    starts = range(0, len(items), batch_size)
-    for first in tqdm(starts, desc="predicting", unit="batch", leave=False, disable=None if progress else True):
-        chosen = items[first : first + batch_size]
-        batch = pad_batch(chosen, tokenizer.pad_token_id)
-        entities = batch.pop("entities")
-        batch.pop("annotated_labels", None)
-        if model.needs_spans:
-            batch["entities"] = torch.cat([entities[..., :2], entities.new_full((*entities.shape[:2], 1), -1)], dim=-1)
-        output = model(**{key: value.to(model.device) for key, value in batch.items()}, **inference)
-        entities = model.decode(output, threshold=threshold, overlap="any", head=head)
-        found.extend(zip((item["place"] for item in chosen), entities, strict=True))
-    model.train(was_training)
-    return dataset.merge(found, overlap or model.config.overlap)
+    reader = Reader(model, tokenizer)
+    readings = reader.cut_sentences(list(sentences))
+    decoding = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
+    return list(reader.read(readings, batch_size, progress=progress, **decoding))

@@ -1,6 +1,7 @@
 """The configuration that every approach shares."""
 
 import logging
+from typing import Literal, NamedTuple
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
@@ -22,6 +23,38 @@ REFUSED_FIELDS = (
     "_experts_implementation",
     "transformers_weights",
 )
+
+
+class Reach(NamedTuple):
+    """What a model can answer with at all: said before training and on cards, and how far windows must overlap."""
+
+    longest: int | None = None  # the most words of an entity; None for any number
+    unit: str = "word"  # what `longest` counts, or "subword"
+    sizes: tuple[int, ...] | None = None  # if not every size up to `longest`
+    learnt: int | None = None  # longer ones are not learnt
+    per_text: int | None = None  # the most entities of one text
+
+    @property
+    def needed_overlap(self) -> int:
+        """The words that neighbouring windows must share so that every entity lies whole in one of them."""
+        return (self.longest or 1) - 1
+
+    def overlap(self, capacity: int) -> int:
+        """The words that they do share, if windows hold `capacity` sub-words."""
+        return max(self.needed_overlap, capacity // 4)
+
+    def refuses(self, size: int, at_end: bool = False) -> str | None:
+        """Why an entity of this size cannot be found, in words; None if it can.
+
+        `at_end`: it ends with its text. There seeds of any size are cut to what is left.
+        """
+        if self.longest is not None and size > self.longest:
+            return f"longer than max_span_length={self.longest} {self.unit}s"
+        if self.learnt is not None and size > self.learnt:
+            return f"longer than the {self.learnt} words to which seeds learn to grow"
+        if self.sizes is not None and size not in self.sizes and not at_end:
+            return f"of another size than windows={list(self.sizes)}"
+        return None
 
 
 class NestedNerConfig(PreTrainedConfig):
@@ -140,6 +173,15 @@ class NestedNerConfig(PreTrainedConfig):
     @property
     def hidden_size(self) -> int:
         return self.encoder_config.hidden_size
+
+    @property
+    def task(self) -> Literal["finding", "typing"]:
+        """Whether entities are found in a text, or spans that are given (as `entities`) are typed."""
+        return "finding"
+
+    def reach(self) -> Reach:
+        """What the approach can answer with at all."""
+        return Reach(longest=self.max_span_length)
 
     def word_inputs(self) -> WordInputs | None:
         """What makes the inputs that the approach reads beside sub-words; None if there are none."""

@@ -1,11 +1,18 @@
-"""From words to the tensors a model reads: sub-words, windows over long texts, context, padding, and back again."""
+"""Reading: from words to the tensors a model reads (sub-words, windows, context, padding), and back to entities.
+
+    words → `WordEncoder` → sub-words     text → `TextEncoder` → `Reading`     readings → `Reader` → entities
+
+Everything that runs a model over texts goes this way: pipeline, data set, evaluation, analyses, benchmarks.
+"""
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
+from tqdm.auto import tqdm
 
+from .configuration_nested_ner import NestedNerConfig
 from .decoding import Entity, resolve_overlaps
 from .word_inputs import WordInputs, pad_word_inputs
 
@@ -144,6 +151,226 @@ def _special_tokens(tokenizer) -> tuple[list[int], list[int]]:
         if full[start : start + len(plain)] == plain:
             return full[:start], full[start + len(plain) :]
     return [], []
+
+
+class Reading(NamedTuple):
+    """A text as a model reads it: its windows, and what `forward` needs of each."""
+
+    windows: list[Window]
+    items: list[dict[str, Any]]
+    labels: Collection[str] | None = None  # if entities with other labels are not looked at
+
+    def join(self, found: Iterable[list[Entity]], overlap: str) -> list[Entity]:
+        """The text's entities from those of its windows."""
+        if self.labels is not None:
+            found = [[entity for entity in entities if entity.label in self.labels] for entities in found]
+        return merge_windows(self.windows, found, overlap)
+
+
+class TextEncoder:
+    """Cuts texts into windows and encodes them, as a configuration says; what a model is trained on and reads alike."""
+
+    def __init__(self, config: NestedNerConfig, tokenizer):
+        self.config = config
+        self.words = WordEncoder(tokenizer, config.max_subwords, config.word_inputs())
+        self.collate = NestedNerCollator(tokenizer.pad_token_id)
+
+    def cut(
+        self,
+        words: Sequence[str],
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        pos: Sequence[str] | None = None,
+        entities: Iterable[tuple[int, int, int]] | None = None,
+        labels: Collection[str] | None = None,
+        stride: int | None = None,
+    ) -> Reading:
+        """A text, one window or several.
+
+        Args:
+            before, after: words around it, to be read for context.
+            pos: part-of-speech tags, if they are known.
+            entities: gold start, end, label id, or given spans; each goes to the windows that hold it whole.
+            labels: those that the text is annotated with, if these are not all.
+            stride: words that neighbouring windows share; by default enough for the longest span.
+        """
+        overlap = self.config.reach().overlap(self.words.capacity) if stride is None else stride
+        reading = Reading(self.words.windows(words, overlap), [], labels)
+        for window in reading.windows:
+            item: dict[str, Any] = self.words.encode(words, window, before, after, pos)
+            if entities is not None:
+                item["entities"] = [
+                    (start - window.start, end - window.start, label)
+                    for start, end, label in entities
+                    if window.start <= start and end <= window.end
+                ]
+            if labels is not None:
+                item["annotated_labels"] = [label in labels for label in self.config.labels]
+            reading.items.append(item)
+        return reading
+
+    def cut_sentences(self, sentences: Sequence[Mapping[str, Any]], gold: bool = False) -> list[Reading]:
+        """Records with `tokens` and, where there are any, `doc_id` (for context), `pos`, `labels` and `entities`.
+
+        With `gold` their entities come along, checked. Without, those of a model that types given spans do, without
+        their labels.
+        """
+        readings, alone = [], 0
+        for index, sentence in enumerate(sentences):
+            entities = None
+            if gold:
+                entities = gold_entities(sentence, self.config.label2id)
+            elif self.config.task == "typing":
+                entities = [(entity["start"], entity["end"], -1) for entity in sentence["entities"]]
+            before, after = neighbours(sentences, index, self.config.context_sentences)
+            alone += sentence.get("doc_id") is None
+            readings.append(
+                self.cut(sentence["tokens"], before, after, sentence.get("pos"), entities, sentence.get("labels"))
+            )
+        if alone and self.config.context_sentences:
+            logger.warning(
+                "%d of %d sentences have no doc_id: they are read without the sentences around them, which this model "
+                "is trained with (context_sentences=%d).",
+                alone,
+                len(readings),
+                self.config.context_sentences,
+            )
+        return readings
+
+
+def neighbours(sentences: Sequence[Mapping[str, Any]], index: int, number: int) -> tuple[list[str], list[str]]:
+    """The words of up to `number` sentences before and after one, of the same document."""
+    doc = sentences[index].get("doc_id") if number else None
+    if doc is None:
+        return [], []
+
+    def words(indices: Iterable[int]) -> list[str]:
+        near = [sentences[i] for i in indices if 0 <= i < len(sentences)]
+        return [word for sentence in near if sentence.get("doc_id") == doc for word in sentence["tokens"]]
+
+    return words(range(index - number, index)), words(range(index + 1, index + number + 1))
+
+
+def gold_entities(sentence: Mapping[str, Any], label2id: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    """(start, end, label id) of a sentence's entities, checked."""
+    words, rows = sentence["tokens"], []
+    for entity in sentence["entities"]:
+        start, end, label = entity["start"], entity["end"], entity["label"]
+        where = f"Entity {label!r} [{start}, {end}) of sentence {sentence.get('id')!r}"
+        if not 0 <= start < end <= len(words):
+            raise ValueError(
+                f"{where} does not lie in its {len(words)} words: spans are [start, end) with end exclusive."
+            )
+        if label not in label2id:
+            raise ValueError(f"{where} has an unknown label: the model knows {sorted(label2id)}.")
+        rows.append((start, end, label2id[label]))
+    return rows
+
+
+class Place(NamedTuple):
+    """Which window of which text."""
+
+    text: int
+    window: int
+
+
+class Reader(TextEncoder):
+    """Runs a model over texts: windows → batches of similar length → model → entities, on the model's device.
+
+    ```python
+    >>> reader = Reader(model, tokenizer)
+    >>> list(reader.read([reader.cut("the mayor of New York".split())]))
+    [[Entity(start=0, end=5, label='PER', score=0.98), Entity(start=3, end=5, label='LOC', score=0.97)]]
+    ```
+    """
+
+    def __init__(self, model, tokenizer):
+        super().__init__(model.config, tokenizer)
+        self.model = model
+
+    @torch.inference_mode()
+    def run(
+        self, readings: Sequence[Reading], batch_size: int = 32, progress: bool = False, **forward
+    ) -> Iterator[tuple[list[Place], Any]]:
+        """Yield what `forward` says of all windows, batch by batch, the longest first, and which windows these are.
+
+        The model is in evaluation mode meanwhile. Gold entities stay out of the batch; given spans go in without
+        labels. With `progress` a bar is shown on a terminal.
+        """
+        places = [Place(i, j) for i, reading in enumerate(readings) for j in range(len(reading.items))]
+        places.sort(key=lambda place: len(readings[place.text].items[place.window]["input_ids"]), reverse=True)
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            starts = range(0, len(places), batch_size)
+            for first in tqdm(starts, desc="reading", unit="batch", leave=False, disable=None if progress else True):
+                chosen = places[first : first + batch_size]
+                batch = self.collate([readings[place.text].items[place.window] for place in chosen])
+                batch.pop("annotated_labels", None)
+                spans = batch.pop("entities", None)
+                if self.config.task == "typing" and spans is not None:
+                    batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
+                yield chosen, self.model(**{key: x.to(self.model.device) for key, x in batch.items()}, **forward)
+        finally:
+            self.model.train(was_training)
+
+    @torch.inference_mode()
+    def read(
+        self,
+        readings: Iterable[Reading],
+        batch_size: int = 32,
+        look_ahead: int | None = None,
+        threshold: float | Mapping[str, float] | None = None,
+        overlap: str | None = None,
+        head: str | None = None,
+        progress: bool = False,
+        **inference,
+    ) -> Iterator[list[Entity]]:
+        """Yield each text's entities, in order.
+
+        Args:
+            look_ahead: windows that are gathered before the first batch is run, to be sorted by length; None: all.
+            threshold, overlap, head: as in the model's `decode`.
+            **inference: the approach's own parameters (`model.inference_parameters`).
+        """
+        for block in _blocks(readings, look_ahead):
+            found: list[list[list[Entity]]] = [[[] for _ in reading.items] for reading in block]
+            for places, output in self.run(block, batch_size, progress, **inference):
+                # Overlaps are resolved once, when the windows of a text are together again.
+                decoded = self.model.decode(output, threshold=threshold, overlap="any", head=head)
+                for place, entities in zip(places, decoded, strict=True):
+                    found[place.text][place.window] = entities
+            for reading, windows in zip(block, found, strict=True):
+                yield reading.join(windows, overlap or self.config.overlap)
+
+
+def _blocks(readings: Iterable[Reading], windows: int | None) -> Iterator[list[Reading]]:
+    """The readings in lists of (at least) so many windows together; None: in one list."""
+    block, waiting = [], 0
+    for reading in readings:
+        block.append(reading)
+        waiting += len(reading.items)
+        if windows is not None and waiting >= windows:
+            yield block
+            block, waiting = [], 0
+    yield block
+
+
+class NestedNerCollator:
+    """Encoded windows → the one batch that every approach reads (see `forward`).
+
+    Of the items of a `NestedNerDataset` it adds `places (B, 2)`, sentence and window number, by which the Trainer puts
+    predictions back together.
+    """
+
+    def __init__(self, pad_token_id: int | None):
+        self.pad_token_id = pad_token_id
+
+    def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+        batch = pad_batch(items, self.pad_token_id)
+        if "place" in items[0]:
+            batch["places"] = torch.tensor([item["place"] for item in items])
+        return batch
 
 
 def pad_batch(features: Sequence[dict], pad_token_id: int | None) -> dict[str, torch.Tensor]:

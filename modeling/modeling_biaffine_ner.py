@@ -122,10 +122,6 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
         self.post_init()
 
     @property
-    def needs_span_cap(self) -> bool:
-        return self.config.max_span_length is not None
-
-    @property
     def output_bias(self) -> torch.Tensor:
         return self.scorer.b
 

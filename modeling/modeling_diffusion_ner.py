@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers.utils import logging
 
 from .bilstm import initialise_lstm
-from .configuration_nested_ner import NestedNerConfig
+from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, thresholds_of
 from .diffusion import (
     SCHEDULES,
@@ -121,6 +121,9 @@ class DiffusionNerConfig(NestedNerConfig):
             )
         self.check_inference({name: getattr(self, name) for name in SAMPLING})
 
+    def reach(self) -> Reach:
+        return Reach(longest=self.max_span_length, per_text=self.num_noisy_spans)
+
     def check_inference(self, settings: dict) -> None:
         if not 1 <= settings["num_steps"] <= self.timesteps:
             raise ValueError(
@@ -195,10 +198,6 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         )
         self.matcher = HungarianMatcher(config.class_weight, config.boundary_weight, config.distance_weight)
         self.post_init()
-
-    @property
-    def needs_span_cap(self) -> bool:
-        return self.config.max_span_length is not None
 
     def recognise(self, states: WordStates, entities: torch.Tensor | None) -> DiffusionNerOutput:
         words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)  # H_S, made once

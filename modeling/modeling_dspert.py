@@ -9,7 +9,7 @@ from transformers import initialization as init
 
 from .aggregation import AGGREGATIONS, Aggregation
 from .bilstm import BiLstm
-from .configuration_nested_ner import NestedNerConfig
+from .configuration_nested_ner import NestedNerConfig, Reach
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_transformer import SpanTransformer
 from .spans import SpanList, fill_cells, list_spans
@@ -80,6 +80,9 @@ class DspertConfig(NestedNerConfig):
                 f"span_depth={self.span_depth} must lie between 0 (shallow) and the {layers} layers of the encoder; "
                 "None takes all of them."
             )
+
+    def reach(self) -> Reach:
+        return Reach(longest=self.max_span_length, unit=self.span_unit)
 
     @property
     def depth(self) -> int:

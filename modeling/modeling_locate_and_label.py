@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from transformers.utils import ModelOutput
 
-from .configuration_nested_ner import NestedNerConfig
+from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, span_candidates
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_regression import (
@@ -127,6 +127,12 @@ class LocateAndLabelConfig(NestedNerConfig):
         sizes = range(1, self.max_span_length + 1) if self.windows is None else sorted(set(self.windows))
         return [size for size in sizes if size <= self.max_span_length]
 
+    def reach(self) -> Reach:
+        """Seeds as they are; or moved to any length, of which none is learnt where no seed covers a share of α1."""
+        if not self.use_regressor:
+            return Reach(longest=self.max_span_length, sizes=tuple(self.seed_sizes))
+        return Reach(learnt=int(self.seed_sizes[-1] / self.alpha1) if self.alpha1 else None)
+
     @property
     def concatenated_size(self) -> int:
         """Of all that is known of a word, before the BiLSTM."""
@@ -226,7 +232,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     ```python
     >>> model = LocateAndLabelForNestedNer.from_encoder("bert-base-cased", labels=["PER", "ORG"], windows=[1, 2, 4, 8])
-    >>> output = model.eval()(**batch)
+    >>> output = model(**batch)
     >>> output.num_kept.sum() / output.num_seeds.sum()  # what the filter let pass
     ```
     """
@@ -394,23 +400,6 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             entities = soft_nms(entities, self.config.soft_nms_decay, self.config.soft_nms_iou)
             result.append([e for e in entities if e.score >= (limits[e.label] or 0)])
         return result
-
-    # ---------------------------------------------------------------------------------------------- what can be found
-
-    @property
-    def needs_span_cap(self) -> bool:
-        return not self.config.use_regressor
-
-    @property
-    def span_sizes(self) -> tuple[int, ...] | None:
-        return None if self.config.use_regressor else tuple(self.config.seed_sizes)
-
-    @property
-    def learnt_length(self) -> int | None:
-        """Of a longer entity no seed covers a share of α1."""
-        if not self.config.use_regressor or self.config.alpha1 == 0:
-            return None
-        return int(self.config.seed_sizes[-1] / self.config.alpha1)
 
 
 def mean(losses: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ from transformers import initialization as init
 from transformers.utils import ModelOutput
 
 from .boundary_smoothing import smooth_targets
-from .configuration_nested_ner import NestedNerConfig, check_labels
+from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
 from .encoders import Int8Embedding, encoder_config_of, encoder_kwargs, last_layers, load_encoder, max_positions
 from .saving import SelfContainedModel
@@ -94,14 +94,6 @@ class NestedNerPreTrainedModel(SelfContainedModel):
     needs_hidden_states = False
     # Whether the loss is a sum over a sentence's spans, averaged over sentences, and not a mean over spans.
     loss_per_sentence = False
-    # Whether the span cap bounds what can be found (SeqNER has none).
-    needs_span_cap = True
-    # Sizes of the spans that can be found, where these are not all sizes up to the cap.
-    span_sizes: tuple[int, ...] | None = None
-    # The longest entities that the approach learns to find, where it has no cap.
-    learnt_length: int | None = None
-    # Whether spans must be given, as `entities`, and are only typed (SNG as published).
-    needs_spans = False
     # Whether a sentence can be trained against some of the labels only (see `annotated_labels`).
     learns_from_some_labels = True
     # Fields of the configuration that `forward`, and with it the pipeline, also takes as arguments for one call.
@@ -278,6 +270,15 @@ class NestedNerPreTrainedModel(SelfContainedModel):
         settings |= {name: value for name, value in given.items() if value is not None}
         self.config.check_inference(settings)
         return settings
+
+    @property
+    def task(self) -> Literal["finding", "typing"]:
+        """Whether the model finds entities in a text, or types spans that it is given."""
+        return self.config.task
+
+    def reach(self) -> Reach:
+        """What the model can answer with at all."""
+        return self.config.reach()
 
     @property
     def output_layer(self) -> nn.Linear | None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from .configuration_nested_ner import NestedNerConfig
+from .configuration_nested_ner import NestedNerConfig, Reach
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 
 
@@ -18,13 +18,15 @@ class SeqNerConfig(NestedNerConfig):
     overlap: str = "flat"
     predict_from: str = "seq"
 
+    def reach(self) -> Reach:
+        return Reach()
+
 
 class SeqNerForNestedNer(NestedNerPreTrainedModel):
     """Words e_1..e_T → Linear(d → 2m + 1) → BIO tags (Eq. 5 of paper 001)."""
 
     config_class = SeqNerConfig
     head = "seq"
-    needs_span_cap = False
 
     def __init__(self, config: SeqNerConfig):
         super().__init__(config)

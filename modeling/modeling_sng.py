@@ -1,12 +1,13 @@
 """SNG (paper 002) types a span from its own words alone: word vectors → BiLSTM → attention → Linear, no encoder."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import nn
 from transformers.modeling_outputs import BaseModelOutput
 
-from .configuration_nested_ner import NestedNerConfig, check_labels
+from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_networks import SPAN_NETWORKS, GivenSpans
@@ -48,6 +49,13 @@ class SngConfig(NestedNerConfig):
     @property
     def hidden_size(self) -> int:
         return self.vector_dim
+
+    @property
+    def task(self) -> Literal["finding", "typing"]:
+        return "typing" if self.spans == "gold" else "finding"
+
+    def reach(self) -> Reach:
+        return Reach() if self.task == "typing" else super().reach()
 
     def _check(self) -> None:
         if self.spans == "gold":
@@ -108,17 +116,9 @@ class SngForNestedNer(NestedNerPreTrainedModel):
     def __init__(self, config: SngConfig):
         super().__init__(config)
         self.dropout = nn.Dropout(config.dropout)
-        none = 0 if self.needs_spans or config.multi_label else 1
+        none = 0 if self.task == "typing" or config.multi_label else 1
         self.network = SPAN_NETWORKS[config.span_network](config, config.num_labels + none)
         self.post_init()
-
-    @property
-    def needs_spans(self) -> bool:
-        return self.config.spans == "gold"
-
-    @property
-    def needs_span_cap(self) -> bool:
-        return self.config.spans == "all"
 
     def make_encoder(self, config: SngConfig) -> nn.Module:
         return WordVectorTable(config)
@@ -147,7 +147,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
 
     def recognise(self, states: WordStates, entities: torch.Tensor | None) -> SngOutput:
         words = self.dropout(states.words)
-        if self.needs_spans:
+        if self.task == "typing":
             return self._type_given_spans(words, entities)
         logits = self.network(words, min(self.config.max_span_length, words.size(1)))
         loss = None
@@ -180,7 +180,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
 
     def candidates(self, output: SngOutput, thresholds: list[float | None]) -> list[list[Entity]]:
         """With given spans, the best type of each, if it reaches its threshold."""
-        if not self.needs_spans:
+        if self.task != "typing":
             return super().candidates(output, thresholds)
         scores, labels = output.logits.float().softmax(-1).max(-1)  # (B, E)
         found: list[list[Entity]] = []

@@ -3,14 +3,16 @@
 import logging
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import islice
 from typing import Any, NamedTuple
 
 from torch.utils.data import IterableDataset
 from transformers.pipelines.base import ChunkPipeline
 
 from .decoding import Entity, check_overlap, nesting, thresholds_of
-from .encoding import Window, WordEncoder, merge_windows, pad_batch
+from .encoding import Reader, Reading
 from .saving import whole_or_not_at_all
 from .words import split_words
 
@@ -19,12 +21,20 @@ logger = logging.getLogger(__name__)
 LOOK_AHEAD = 16  # batches of a list or data set that are read before the first is run
 
 
+class Passage(NamedTuple):
+    """A text (or its words) and the texts around it, nearest last before it and first after it."""
+
+    text: Any
+    before: Sequence[Any] = ()
+    after: Sequence[Any] = ()
+
+
 class Text(NamedTuple):
-    """One input: its characters, the character span of each of its words, and the windows it is read in."""
+    """One input: its characters, the character span of each of its words, and how it is read."""
 
     text: str
     offsets: list[tuple[int, int]]
-    windows: list[Window]
+    reading: Reading
     is_split: bool
 
 
@@ -61,6 +71,9 @@ class NestedNerPipeline(ChunkPipeline):
     - **is_split_into_words** (`bool`): the input is a list of words (or a list of such lists). Offsets then count in
       `delimiter.join(words)`.
     - **delimiter** (`str`): what joins words then; a space by default.
+    - **is_document** (`bool`): the input is a list of texts that follow each other in a document (or a list of such
+      lists). A model trained with `context_sentences` reads each with as many of its neighbours.
+    - **before**, **after** (`str`, or a list of words): what stands around the one text of a call, as such context.
     - **stride** (`int`): words that neighbouring windows of a long text share. Default: a quarter of the window, and
       never fewer than the longest span needs.
     - **batch_size** (`int`): windows run at once.
@@ -88,8 +101,8 @@ class NestedNerPipeline(ChunkPipeline):
                 "`tokenizer.save_pretrained(folder)`, or pass `tokenizer=...`."
             )
         super().__init__(model=model, tokenizer=tokenizer, **kwargs)
-        config = self.model.config
-        self._encoder = WordEncoder(self.tokenizer, config.max_subwords, config.word_inputs())
+        self.reader = Reader(self.model, self.tokenizer)
+        self._said: set[str] = set()  # what is said once
 
     def _sanitize_parameters(
         self,
@@ -113,72 +126,131 @@ class NestedNerPipeline(ChunkPipeline):
             thresholds_of(threshold, config.labels)
         if head is not None:
             self.model.choose_head(head)
-        if stride is not None and stride < 0:
-            raise ValueError(f"stride={stride} must not be negative.")
+        if stride is not None:
+            if stride < 0:
+                raise ValueError(f"stride={stride} must not be negative.")
+            if stride < (needed := config.reach().needed_overlap):
+                logger.warning(
+                    "stride=%d is less than the %d words that windows must share so that no entity is lost at a cut.",
+                    stride,
+                    needed,
+                )
         preprocess = {"is_split_into_words": is_split_into_words, "delimiter": delimiter, "stride": stride}
-        forward = {"threshold": threshold, "head": head, **inference}
-        postprocess = {"overlap": overlap, "with_nesting": nesting, "word_indices": word_indices}
+        forward = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
+        postprocess = {"with_nesting": nesting, "word_indices": word_indices}
 
         def given(params: dict) -> dict:
             return {key: value for key, value in params.items() if value is not None}
 
         return given(preprocess), given(forward), given(postprocess)
 
-    def __call__(self, inputs: Any, **kwargs) -> Any:
+    def __call__(
+        self, inputs: Any, *, is_document: bool = False, before: Any = None, after: Any = None, **kwargs
+    ) -> Any:
         """One text → a list of entities; a list, generator or dataset of texts → one such list each, in order.
 
-        With `is_split_into_words=True` a list of words is one text, and a list of lists of words several.
+        With `is_split_into_words=True` a list of words is one text, and a list of lists of words several. With
+        `is_document=True` a list of texts is one document, and a list of lists of texts several.
         """
         if isinstance(inputs, (list, tuple)) and not inputs:
             return []
         is_split = kwargs.get("is_split_into_words", self._preprocess_params.get("is_split_into_words", False))
-        if is_split and isinstance(inputs, (list, tuple)) and all(isinstance(word, str) for word in inputs):
+        if is_document:
+            if before is not None or after is not None:
+                raise ValueError("before= and after= are for one text: the texts of a document have each other.")
+            return self._read_documents(inputs, is_split, kwargs)
+        if before is not None or after is not None:
+            if not _is_one_text(inputs, is_split):
+                raise ValueError(
+                    "before= and after= are for one text; texts that follow each other are a document: pass "
+                    "is_document=True."
+                )
+            around = [[] if side is None else [side] for side in (before, after)]
+            return super().__call__([Passage(inputs, *around)], **kwargs)[0]
+        if is_split and isinstance(inputs, (list, tuple)) and _is_one_text(inputs, is_split):
             return super().__call__([list(inputs)], **kwargs)[0]
         if isinstance(inputs, types.GeneratorType):
             inputs = Stream(inputs)  # some releases of transformers would read a generator to its end first
         return super().__call__(inputs, **kwargs)
 
+    def _read_documents(self, inputs: Any, is_split: bool, kwargs: dict) -> Any:
+        """A document's texts, each with its neighbours as context → one list of entities each; several likewise."""
+        if not isinstance(inputs, (list, tuple)):
+            if isinstance(inputs, str):
+                raise TypeError("With `is_document=True` the input is a list of texts, not one string.")
+            return (self._read_documents(list(document), is_split, kwargs) for document in inputs)
+        if any(_is_one_text(text, is_split) and text for text in inputs):
+            return self._read_documents([inputs], is_split, kwargs)[0]
+        number = self.model.config.context_sentences
+        passages = [
+            Passage(text, document[max(i - number, 0) : i], document[i + 1 : i + 1 + number])
+            for document in inputs
+            for i, text in enumerate(document)
+        ]
+        found = iter(super().__call__(passages, **kwargs) if passages else [])
+        return [list(islice(found, len(document))) for document in inputs]
+
     # ------------------------------------------------------------------------------------------------- text → windows
 
-    def preprocess(self, inputs, is_split_into_words: bool = False, delimiter: str = " ", stride: int | None = None):
-        if is_split_into_words:
-            text, words, offsets = _join_words(inputs, delimiter)
-        else:
-            if not isinstance(inputs, str):
-                raise TypeError(
-                    f"The 'nested-ner' pipeline reads strings, not {type(inputs).__name__}; "
-                    "for a list of words say `is_split_into_words=True`."
-                )
-            text, offsets = inputs, split_words(inputs, self.model.config.word_splitter)
-            words = [text[start:end] for start, end in offsets]
-        windows = self._encoder.windows(words, self._overlap_of_windows(stride))
-        text = Text(text, offsets, windows, is_split_into_words)
-        for window in windows:
-            yield {"text": text, **self._encoder.encode(words, window)}
-
-    def _overlap_of_windows(self, stride: int | None) -> int:
-        needed = self.model.config.max_span_length - 1 if self.model.needs_span_cap else 0
-        if stride is None:
-            return max(needed, self._encoder.capacity // 4)
-        if stride < needed:
-            logger.warning(
-                "stride=%d is less than the %d words that windows must share so that no entity is lost at a cut.",
-                stride,
-                needed,
+    def preprocess(
+        self, inputs, is_split_into_words: bool = False, delimiter: str = " ", stride: int | None = None
+    ) -> Text:
+        before: list[str] = []
+        after: list[str] = []
+        trained_with = self.model.config.context_sentences
+        if isinstance(inputs, Passage):
+            inputs, *around = inputs
+            before, after = (
+                [w for text in side for w in self._words(text, is_split_into_words)[1]] for side in around
             )
-        return stride
+            if (before or after) and not trained_with:
+                self._say_once("This model was trained without context (context_sentences=0), and is read with it.")
+        elif trained_with:
+            self._say_once(
+                f"This model was trained with context (context_sentences={trained_with}), and reads without it: pass "
+                "the texts of a document as a list with is_document=True, or what stands around one, before= and "
+                "after=."
+            )
+        text, words, offsets = self._words(inputs, is_split_into_words, delimiter)
+        reading = self.reader.cut(words, before, after, stride=stride)
+        return Text(text, offsets, reading, is_split_into_words)
+
+    def _words(
+        self, inputs: Any, is_split: bool, delimiter: str = " "
+    ) -> tuple[str, list[str], list[tuple[int, int]]]:
+        """A text, its words and their character spans, from the text or from the words."""
+        if is_split:
+            return _join_words(inputs, delimiter)
+        if not isinstance(inputs, str):
+            raise TypeError(
+                f"The 'nested-ner' pipeline reads strings, not {type(inputs).__name__}; "
+                "for a list of words say `is_split_into_words=True`."
+            )
+        offsets = split_words(inputs, self.model.config.word_splitter)
+        return inputs, [inputs[start:end] for start, end in offsets], offsets
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            logger.warning(text)
 
     # ---------------------------------------------------------------------------------------------- windows → entities
 
-    def _forward(self, windows: list[dict], threshold=None, head=None, **inference) -> list[list[Entity]]:
-        batch = pad_batch(windows, self.tokenizer.pad_token_id)
-        output = self.model(**{key: value.to(self.device) for key, value in batch.items()}, **inference)
-        # Overlaps are resolved once, when the windows of a text are together again.
-        return self.model.decode(output, threshold=threshold, overlap="any", head=head)
+    def _forward(self, texts: Iterable[Text], batch_size: int = 1, look_ahead: int | None = None, **decoding):
+        """Each text's entities, in order; what `Reader.read` takes are the arguments."""
+        waiting: deque[Text] = deque()  # read, and not answered
 
-    def forward(self, model_inputs: list[dict], **params) -> list[list[Entity]]:
-        with self.device_placement(), self.get_inference_context()():
-            return self._forward(model_inputs, **params)
+        def readings() -> Iterator[Reading]:
+            for text in texts:
+                waiting.append(text)
+                yield text.reading
+
+        for entities in self.reader.read(readings(), batch_size, look_ahead, **decoding):
+            yield waiting.popleft(), entities
+
+    def forward(self, texts: Iterable[Text], **params) -> Iterator[tuple[Text, list[Entity]]]:
+        with self.device_placement():
+            yield from self._forward(texts, **params)
 
     def run_single(self, inputs, preprocess_params, forward_params, postprocess_params):
         return next(self.get_iterator([inputs], 0, 1, preprocess_params, forward_params, postprocess_params))
@@ -191,43 +263,24 @@ class NestedNerPipeline(ChunkPipeline):
         Of a list or a data set some batches are read ahead and sorted by length, which saves most of the padding; a
         generator is never read further ahead than one batch.
         """
-        self.model.eval()  # a model fresh from training would still drop out
         ahead = LOOK_AHEAD * batch_size if isinstance(inputs, Sized) and batch_size > 1 else batch_size
-        texts: list[list[dict]] = []  # the windows of each text that waits
-        waiting = 0
-        for text in inputs:
-            texts.append(list(self.preprocess(text, **preprocess_params)))
-            waiting += len(texts[-1])
-            if waiting >= ahead:
-                yield from self._run(texts, batch_size, forward_params, postprocess_params)
-                texts, waiting = [], 0
-        yield from self._run(texts, batch_size, forward_params, postprocess_params)
-
-    def _run(self, texts: list[list[dict]], batch_size: int, forward_params, postprocess_params):
-        windows = [window for text in texts for window in text]
-        order = sorted(range(len(windows)), key=lambda i: len(windows[i]["input_ids"]), reverse=True)
-        for first in range(0, len(order), batch_size):
-            chosen = order[first : first + batch_size]
-            for i, entities in zip(chosen, self.forward([windows[i] for i in chosen], **forward_params), strict=True):
-                windows[i]["found"] = entities
-        for text in texts:
-            yield self.postprocess(text, **postprocess_params)
+        texts = (self.preprocess(text, **preprocess_params) for text in inputs)
+        found = self.forward(texts, batch_size=batch_size, look_ahead=ahead, **forward_params)
+        for text, entities in found:
+            yield self.postprocess(text, entities, **postprocess_params)
 
     def postprocess(
-        self, model_outputs, overlap: str | None = None, with_nesting: bool = False, word_indices: bool | None = None
+        self, text: Text, entities: list[Entity], with_nesting: bool = False, word_indices: bool | None = None
     ):
-        text, offsets, windows, is_split = model_outputs[0]["text"]
-        found = [output["found"] for output in model_outputs]
-        entities = merge_windows(windows, found, overlap or self.model.config.overlap)
-        word_indices = is_split if word_indices is None else word_indices
+        word_indices = text.is_split if word_indices is None else word_indices
         places = nesting(entities) if with_nesting else None
         result = []
         for index, entity in enumerate(entities):
-            start, end = offsets[entity.start][0], offsets[entity.end - 1][1]
+            start, end = text.offsets[entity.start][0], text.offsets[entity.end - 1][1]
             row = {
                 "entity_group": entity.label,
                 "score": entity.score,
-                "word": text[start:end],
+                "word": text.text[start:end],
                 "start": start,
                 "end": end,
             }
@@ -263,3 +316,10 @@ def _join_words(words: Any, delimiter: str) -> tuple[str, list[str], list[tuple[
         offsets.append((position, position + len(word)))
         position += len(word) + len(delimiter)
     return delimiter.join(words), list(words), offsets
+
+
+def _is_one_text(inputs: Any, is_split: bool) -> bool:
+    """Whether the input is one text, and not several."""
+    if is_split:
+        return isinstance(inputs, (list, tuple)) and all(isinstance(word, str) for word in inputs)
+    return isinstance(inputs, str)

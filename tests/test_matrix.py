@@ -9,6 +9,7 @@ from tests_support import LABELS, SENTENCES, learn, make_batch, without_gold
 from transformers import AutoModelForTokenClassification, pipeline
 
 import hf_spanner
+from hf_spanner.inference import predict_sentences
 from hf_spanner.modeling.encoding import pad_batch
 
 
@@ -269,7 +270,7 @@ def test_pipeline_of_empty_text_is_empty(row, ner):
 def test_pipeline_reads_long_text_in_windows(row, ner):
     """A long text has exactly the entities that its windows have: none is lost or doubled at a cut."""
     words = "the mayor of New York met the head of the Bank of England in London .".split() * 60
-    windows = ner._encoder.windows(words, ner._overlap_of_windows(None))
+    windows = ner.reader.cut(words).windows
     assert len(windows) > 1 and windows[0].start == 0 and windows[-1].end == len(words)
 
     def keys(words, shift=0):
@@ -282,6 +283,36 @@ def test_pipeline_reads_long_text_in_windows(row, ner):
         others = [w for i, w in enumerate(windows) if i != index]
         mine = {e for e in entities if not any(w.start <= e[0] and e[1] <= w.end for w in others)}
         assert mine <= set(found)
+
+
+def test_evaluation_and_pipeline_read_long_texts_alike(row, ner, tokenizer):
+    """The same windows and the same entities, also where the span cap is no bound and more than a quarter of one."""
+    model = ner.model
+    words = "the mayor of New York met the head of the Bank of England in London .".split()
+    texts = [words * 12, words, (words * 30)[5:]]
+    records = [{"tokens": text, "entities": []} for text in texts]
+    data = hf_spanner.NestedNerDataset(records, tokenizer, model.config)
+    assert [reading.windows for reading in data.readings] == [ner.reader.cut(text).windows for text in texts]
+    assert len(data.readings[0].windows) > 2
+
+    def triples(found):
+        return [[(e["start_word"], e["end_word"], e["entity_group"]) for e in entities] for entities in found]
+
+    alike = predict_sentences(model, tokenizer, records, overlap="nested")
+    assert any(alike), "the trained model finds something"
+    read = ner(texts, is_split_into_words=True, overlap="nested", batch_size=4)
+    assert triples(read) == [[tuple(e[:3]) for e in entities] for entities in alike]
+
+
+def test_windows_of_evaluation_and_pipeline_share_what_the_reach_needs(row, tokenizer):
+    model = row.make(tokenizer, max_span_length=30, max_subwords=64)
+    text = ["London"] * 200
+    (reading,) = hf_spanner.NestedNerDataset([{"tokens": text, "entities": []}], tokenizer, model.config).readings
+    ner = hf_spanner.pipeline(model, tokenizer)
+    assert reading.windows == ner.reader.cut(text).windows
+    shared = reading.windows[0].end - reading.windows[1].start
+    capacity = 64 - 2
+    assert shared == max((model.reach().longest or 1) - 1, capacity // 4)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from ..modeling.decoding import Entity
-from ..modeling.encoding import pad_batch
-from ..training.features import NestedNerDataset
+from ..modeling.encoding import Reader
 
 NONE = "none"
 
@@ -50,7 +49,6 @@ class GoldProbabilities:
         return self.probabilities[np.arange(len(self)), self.gold]
 
 
-@torch.inference_mode()
 def gold_probabilities(model, tokenizer, sentences: Iterable[Mapping], batch_size: int = 32) -> GoldProbabilities:
     """Run the model over annotated sentences and read off what it thinks of their entities.
 
@@ -58,36 +56,31 @@ def gold_probabilities(model, tokenizer, sentences: Iterable[Mapping], batch_siz
     - A tagging model gives a span the product of the probabilities of its tags.
     - Of any other approach the scores of what it finds are taken: a span that it does not find is "none".
     """
-    labels = model.config.labels
-    dataset = NestedNerDataset(sentences, tokenizer, model.config)
-    rows: dict[tuple, np.ndarray] = {}  # an entity may lie in two windows of a long text: one of them counts
-    was_training = model.training
-    model.eval()
-    for first in range(0, len(dataset), batch_size):
-        items = dataset.items[first : first + batch_size]
-        batch = pad_batch(items, tokenizer.pad_token_id)
-        entities = batch.pop("entities")
-        if model.needs_spans:
-            batch["entities"] = entities
-        output = model(**{key: value.to(model.device) for key, value in batch.items()})
-        for item, given, probabilities in zip(items, entities, _of_spans(model, output, entities), strict=True):
-            sentence, window = item["place"]
-            shift = dataset.windows[sentence][window].start
+    labels, sentences = model.config.labels, list(sentences)
+    reader = Reader(model, tokenizer)
+    readings = reader.cut_sentences(sentences, gold=True)
+    rows: dict[tuple, tuple[int, np.ndarray]] = {}  # of an entity in two windows of a long text the first counts
+    for places, output in reader.run(readings, batch_size):
+        items = [readings[place.text].items[place.window] for place in places]
+        entities = reader.collate(items)["entities"]
+        for place, given, probabilities in zip(places, entities, _of_spans(model, output, entities), strict=True):
+            shift = readings[place.text].windows[place.window].start
             for (start, end, label), row in zip(given.tolist(), probabilities, strict=True):
-                if start >= 0 and not np.isnan(row).any():
-                    rows.setdefault((sentence, start + shift, end + shift, label), row)
-    model.train(was_training)
+                key = (place.text, start + shift, end + shift, label)
+                if start >= 0 and not np.isnan(row).any() and (key not in rows or place.window < rows[key][0]):
+                    rows[key] = place.window, row
     if not rows:
         raise ValueError("There is no gold entity that the model can look at: nothing can be analysed.")
-    total = len({(i, *entity) for i, gold in enumerate(dataset.gold()) for entity in gold})
-    classes = labels if model.needs_spans else [*labels, NONE]
-    gold = np.array([label for *_, label in rows])
-    return GoldProbabilities(classes, np.stack(list(rows.values())), gold, total - len(rows))
+    total = len({(i, e["start"], e["end"], e["label"]) for i, s in enumerate(sentences) for e in s["entities"]})
+    classes = labels if model.task == "typing" else [*labels, NONE]
+    keys = sorted(rows)
+    gold = np.array([label for *_, label in keys])
+    return GoldProbabilities(classes, np.stack([rows[key][1] for key in keys]), gold, total - len(rows))
 
 
 def _of_spans(model, output, entities: torch.Tensor) -> np.ndarray:
     """`(B, E, C)` for the spans of `entities (B, E, 3)`; NaN where the model cannot look."""
-    if model.needs_spans:
+    if model.task == "typing":
         return output.logits.float().softmax(-1).cpu().numpy()
     if model.choose_head(None) == "seq":
         return _of_tags(model, output, entities)

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm.auto import tqdm
 
-from ..modeling.encoding import pad_batch
+from ..modeling.encoding import Reader
 from ..modeling.spans import span_mask
-from ..training.features import NestedNerDataset
 from .principal import principal_axes
 
 REACH = 5
@@ -41,7 +39,6 @@ class Representations:
     out_of_reach: int = 0  # gold entities longer than the span cap, which have no representation
 
 
-@torch.inference_mode()
 def span_representations(
     model, tokenizer, sentences: Iterable[Mapping], batch_size: int = 16, reach: int = REACH, progress: bool = False
 ) -> Representations:
@@ -57,46 +54,35 @@ def span_representations(
             "dspert or span_ner."
         )
     known = [{**s, "entities": [e for e in s["entities"] if e["label"] in labels]} for s in sentences]
-    dataset = NestedNerDataset(known, tokenizer, model.config)
+    reader = Reader(model, tokenizer)
+    readings = reader.cut_sentences(known, gold=True)
     z: dict[tuple, np.ndarray] = {}
     cosine, count = np.zeros(3), np.zeros(3, dtype=int)
     negative_sum, negative_count = 0.0, 0
-    was_training = model.training
-    model.eval()
-    by_length = sorted(dataset.items, key=lambda item: len(item["input_ids"]))  # grids are large: little padding
-    starts = range(0, len(by_length), batch_size)
-    for first in tqdm(starts, desc="representing", unit="batch", leave=False, disable=None if progress else True):
-        items = by_length[first : first + batch_size]
-        batch = pad_batch(items, tokenizer.pad_token_id)
-        entities = batch.pop("entities")
-        batch.pop("annotated_labels", None)
-        output = model(
-            **{key: value.to(model.device) for key, value in batch.items()}, output_span_representations=True
-        )
+    for places, output in reader.run(readings, batch_size, progress, output_span_representations=True):
         grid = output.span_representations.float().cpu()  # (B, T, K, d)
         unit = torch.nn.functional.normalize(grid, dim=-1)
-        negative = span_mask(batch["num_words"], grid.size(1), grid.size(2))
-        for row, item in enumerate(items):
-            sentence, window = item["place"]
-            shift = dataset.windows[sentence][window].start
-            for start, end, label in entities[row].tolist():
-                if start < 0 or end - start > grid.size(2):
+        num_words = output.num_words.cpu()
+        negative = span_mask(num_words, grid.size(1), grid.size(2))
+        for row, (sentence, window) in enumerate(places):
+            shift = readings[sentence].windows[window].start
+            for start, end, label in readings[sentence].items[window]["entities"]:
+                if end - start > grid.size(2):
                     continue
                 negative[row, start, end - start - 1] = False
                 key = (sentence, start + shift, end + shift, label)
                 if key in z:
                     continue
                 z[key] = grid[row, start, end - start - 1].numpy().copy()
-                at_spans, overlaps = neighbours(start, end, int(batch["num_words"][row]), grid.size(2), reach)
+                at_spans, overlaps = neighbours(start, end, int(num_words[row]), grid.size(2), reach)
                 similar = unit[row, at_spans[:, 0], at_spans[:, 1]] @ unit[row, start, end - start - 1]
                 cosine += np.bincount(overlaps, similar.numpy(), minlength=3)
                 count += np.bincount(overlaps, minlength=3)
         negative_sum = negative_sum + unit[negative].double().sum(0).numpy()
         negative_count += int(negative.sum())
-    model.train(was_training)
     if not z:
         raise ValueError("There is no gold entity that the model can represent: nothing can be analysed.")
-    total = len({(i, *entity) for i, gold in enumerate(dataset.gold()) for entity in gold})
+    total = len({(i, e["start"], e["end"], e["label"]) for i, s in enumerate(known) for e in s["entities"]})
     return Representations(
         labels=labels,
         z=np.stack(list(z.values())),

@@ -10,11 +10,10 @@ import torch
 
 from ..auto import APPROACHES, AutoModelForNestedNer
 from ..inference import predict_sentences
-from ..modeling.encoding import pad_batch
+from ..modeling.encoding import Reader
 from ..modeling.words import split_words
 from ..pipelines import pipeline
 from ..tokenization import load_tokenizer
-from ..training import NestedNerDataset
 from .timing import interleave
 
 COUNTS = ("seeds a sentence", "share kept", "share labelled")
@@ -40,19 +39,15 @@ def sorted_by_length(tokenizer, texts: Sequence[str]) -> list[str]:
     return sorted(texts, key=lambda text: len(tokenizer(text)["input_ids"]), reverse=True)
 
 
-@torch.inference_mode()
 def count_spans(model, tokenizer, texts: Sequence[str], batch_size: int = 32) -> dict[str, float | None]:
     """Spans that a model proposes for a sentence, on average, and the shares that its filter keeps and it labels.
 
     All are None for an approach that has no list of proposals.
     """
     words = ([text[start:end] for start, end in split_words(text, model.config.word_splitter)] for text in texts)
-    dataset = NestedNerDataset([{"tokens": w, "entities": []} for w in words], tokenizer, model.config)
+    reader = Reader(model, tokenizer)
     seeds = kept = labelled = 0
-    for first in range(0, len(dataset), batch_size):
-        batch = pad_batch(dataset.items[first : first + batch_size], tokenizer.pad_token_id)
-        del batch["entities"]
-        output = model(**batch)
+    for _, output in reader.run([reader.cut(text) for text in words], batch_size):
         if "num_seeds" not in output:
             return dict.fromkeys(COUNTS)
         seeds += output.num_seeds.sum().item()
@@ -76,8 +71,8 @@ def compare_speed(
     candidates, rows, spans = {}, [], {}
     texts = [" ".join(sentence["tokens"]) for sentence in sentences]
     for name, path in models.items():
-        model, tokenizer = AutoModelForNestedNer.from_pretrained(path).eval(), load_tokenizer(path)
-        if model.needs_spans:
+        model, tokenizer = AutoModelForNestedNer.from_pretrained(path), load_tokenizer(path)
+        if model.task == "typing":
             spans[name] = dict.fromkeys(COUNTS)
             candidates[f"{name}/pipeline"] = partial(predict_sentences, model, tokenizer, sentences, batch_size)
         else:

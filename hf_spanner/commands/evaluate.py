@@ -22,14 +22,14 @@ def evaluate_model(model, tokenizer, sentences, batch_size: int = 32, groups: bo
     sentences = list(sentences)
     found = predict_sentences(model, tokenizer, sentences, batch_size, **decoding)
     scores = score_model(model, found, sentences)
-    if groups and not model.needs_spans:
+    if groups and model.task == "finding":
         scores["groups"] = score_groups(found, sentences)
     return scores
 
 
 def score_model(model, found: list, sentences: list[Mapping]) -> dict:
     """The scores that suit the model: strict, or of typing alone if it was told the spans."""
-    score = score_typing if model.needs_spans else score_entities
+    score = score_typing if model.task == "typing" else score_entities
     return score(found, [sentence["entities"] for sentence in sentences], labels=model.config.labels)
 
 

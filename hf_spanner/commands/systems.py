@@ -77,7 +77,7 @@ class System:
         system = cls(name, place)
         if not path.is_file():
             system.model, system.tokenizer = load_model(place)
-            if system.model.needs_spans:
+            if system.model.task == "typing":
                 raise ValueError(
                     f"{place} types spans that it is given and finds none: its typing accuracy is what `hf-spanner "
                     "evaluate` says."

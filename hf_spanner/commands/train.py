@@ -161,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         trainer.recipe = recipe
         write_companions(args.output_dir, model, tokenizer, trainer.record, recipe)
-        use = f"evaluate {run.data[0]}" if model.needs_spans else 'predict "..."'
+        use = f"evaluate {run.data[0]}" if model.task == "typing" else 'predict "..."'
         say(f"\nSaved to {args.output_dir}: hf-spanner {use} --model {args.output_dir}")
     if args.push_to_hub:
         trainer.push_to_hub()

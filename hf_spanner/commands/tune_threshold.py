@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.save and not config.is_file():
         raise ValueError(f"--save needs a folder, and {args.model} is none: download the model first.")
     model, tokenizer = load_model(args.model)
-    if model.needs_spans:
+    if model.task == "typing":
         raise ValueError(f"{args.model} types spans that it is given: there is no threshold to tune.")
     overlap = args.overlap or model.config.overlap
     options = {"head": args.head, "progress": True}

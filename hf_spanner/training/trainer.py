@@ -104,6 +104,11 @@ class NestedNerTrainer(Trainer):
         kwargs.setdefault("compute_metrics", self.score)
         if model is not None:
             model_of(model).restore_embeddings()  # eight bits cannot be trained
+        if isinstance(train_dataset, dict):
+            raise ValueError(
+                f"train_dataset has the splits {', '.join(map(repr, train_dataset))}: name the one to train on, "
+                "train_dataset=data['train']."
+            )
         train_dataset = self.encode(train_dataset)
         if args is not None:
             suit_arguments(args, model, train_dataset)
@@ -235,7 +240,7 @@ class NestedNerTrainer(Trainer):
     def scores(self, found: list, data: NestedNerDataset, groups: bool = False) -> dict[str, Any]:
         """The scores that suit the model; with `groups` also by length, nesting and depth."""
         model, gold = model_of(self.model), data.gold()
-        if model.needs_spans:
+        if model.task == "typing":
             return score_typing(found, gold, labels=model.config.labels)
         scores = score_entities(found, gold, labels=model.config.labels)
         return {**scores, "groups": score_groups(found, data.sentences)} if groups else scores
@@ -282,7 +287,7 @@ class NestedNerTrainer(Trainer):
 
 def suit_arguments(args: NestedNerTrainingArguments, model, train_dataset: NestedNerDataset | None) -> None:
     """Change the training arguments where an approach has no choice."""
-    if model.needs_spans and args.metric_for_best_model == "f1":
+    if model.task == "typing" and args.metric_for_best_model == "f1":
         args.metric_for_best_model = "typing_accuracy"  # there is no F1 where the spans are given
     if args.frozen_encoder_epochs:
         args.ddp_find_unused_parameters = True  # frozen parameters have no gradient to wait for

@@ -46,6 +46,15 @@ def test_every_approach_has_probabilities_for_the_gold_spans(row, tokenizer):
         assert np.bincount(thoughts.gold).tolist() == [4, 7, 3]
 
 
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_sentences_of_joined_corpora_have_probabilities_too(row, tokenizer):
+    torch.manual_seed(0)
+    model = row.make(tokenizer)
+    plain = gold_probabilities(model, tokenizer, records())
+    joined = gold_probabilities(model, tokenizer, [{**sentence, "labels": LABELS} for sentence in records()])
+    assert np.array_equal(joined.probabilities, plain.probabilities) and np.array_equal(joined.gold, plain.gold)
+
+
 def test_probabilities_of_the_grid_are_those_that_decode_reports(tokenizer):
     model = next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
     sentence = {"tokens": ["New", "York"], "entities": [{"start": 0, "end": 2, "label": "PER"}]}

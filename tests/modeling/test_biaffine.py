@@ -113,7 +113,7 @@ def test_without_a_cap_everything_is_in_reach(tokenizer):
     for cap, lost in ((None, 0), (10, 1)):
         model = tiny(len(tokenizer), max_span_length=cap)
         assert sum(unreachable(NestedNerDataset(records, tokenizer, model.config), model).values()) == lost
-        assert model.needs_span_cap is (cap is not None)
+        assert model.reach().longest == cap
 
 
 def test_the_loss_is_summed_over_spans_and_averaged_over_sentences(tokenizer):

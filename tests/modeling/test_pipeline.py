@@ -11,6 +11,7 @@ from transformers import pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
 import hf_spanner
+from hf_spanner.inference import predict_sentences
 from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
 
 # Offsets are wrong where characters are odd: mix plain words with everything unicode has, lone surrogates included.
@@ -207,3 +208,89 @@ def test_left_padding_tokenizers_give_the_same_answers(tokenizer, ner):
     finally:
         tokenizer.padding_side = "right"
     assert [len(found) for found in batch] == [len(ner(text)) for text in ("New York", "London is here")]
+
+
+# ---------------------------------------------------------------------------------------------------------- context
+
+DOCUMENT = ["the mayor of New York", "met the head", "of the Bank of England"]
+WITHOUT_CONTEXT = "trained with context (context_sentences=1), and reads without it"
+
+
+@pytest.fixture(scope="module")
+def in_context(tokenizer):
+    return make_pipeline(tokenizer, context_sentences=1, max_subwords=64)
+
+
+def scores(found):
+    """What was found, scores to five digits: their last bits hang on what else is in a batch."""
+    return [(e["start"], e["end"], e["entity_group"], round(e["score"], 5)) for e in found]
+
+
+def test_the_texts_of_a_document_are_each_others_context(in_context, tokenizer, caplog):
+    records = [{"doc_id": "d", "tokens": text.split(), "entities": []} for text in DOCUMENT]
+    expected = predict_sentences(in_context.model, tokenizer, records, threshold=0.0)
+    found = in_context(DOCUMENT, is_document=True, word_indices=True)
+    for entities, others in zip(found, expected, strict=True):
+        assert [(e["start_word"], e["end_word"], e["entity_group"]) for e in entities] == [e[:3] for e in others]
+        assert [e["score"] for e in entities] == pytest.approx([e.score for e in others], abs=1e-5)
+    found = list(map(scores, found))
+    assert list(map(scores, in_context([DOCUMENT, DOCUMENT[:1]], is_document=True)[0])) == found
+    words = [text.split() for text in DOCUMENT]
+    assert list(map(scores, in_context(words, is_document=True, is_split_into_words=True))) == found
+    (streamed,) = in_context(iter([DOCUMENT]), is_document=True)
+    assert list(map(scores, streamed)) == found
+    nothing, all_of_it = in_context([[], DOCUMENT], is_document=True)
+    assert nothing == [] and list(map(scores, all_of_it)) == found
+    assert WITHOUT_CONTEXT not in caplog.text
+
+
+def test_one_text_can_be_given_what_stands_around_it(in_context):
+    document = in_context(DOCUMENT, is_document=True)
+    assert scores(in_context(DOCUMENT[1], before=DOCUMENT[0], after=DOCUMENT[2])) == scores(document[1])
+    assert scores(in_context(DOCUMENT[0], after=DOCUMENT[1])) == scores(document[0])
+    words = DOCUMENT[1].split()
+    around = {"before": DOCUMENT[0].split(), "after": DOCUMENT[2].split()}
+    assert scores(in_context(words, is_split_into_words=True, **around)) == scores(document[1])
+    assert scores(in_context(DOCUMENT[1])) != scores(document[1])
+
+
+def test_a_model_trained_with_context_says_once_that_it_reads_without(tokenizer, caplog):
+    ner = make_pipeline(tokenizer, context_sentences=1)
+    ner("the mayor"), ner(["New York", "London"])
+    assert caplog.text.count(WITHOUT_CONTEXT) == 1
+
+
+def test_a_model_trained_without_context_says_so_if_it_is_given_some(tokenizer, caplog):
+    ner = make_pipeline(tokenizer)
+    ner("the mayor", before="New York"), ner("the mayor", before="New York")
+    assert caplog.text.count("trained without context") == 1
+    caplog.clear()
+    assert ner(DOCUMENT, is_document=True) == ner(DOCUMENT) and caplog.text == ""
+
+
+def test_evaluation_of_a_context_model_says_which_sentences_are_read_alone(tokenizer, caplog):
+    model = make_pipeline(tokenizer, context_sentences=1).model
+    records = [{"doc_id": doc, "tokens": ["London"], "entities": []} for doc in ("d", None)]
+    predict_sentences(model, tokenizer, records)
+    assert "1 of 2 sentences have no doc_id" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        (["a", "b"], {"before": "c"}, "one text"),
+        (["a", "b"], {"is_document": True, "before": "c"}, "have each other"),
+        ("a", {"is_document": True}, "not one string"),
+        ([["a", "b"]], {}, "is_split_into_words=True"),
+    ],
+)
+def test_texts_that_do_not_fit_their_context_are_refused(ner, inputs, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ner(inputs, **options)
+
+
+def test_a_model_in_training_is_left_in_training(tokenizer):
+    ner = make_pipeline(tokenizer)
+    ner.model.train()
+    first = ner("the mayor of New York")
+    assert ner.model.training and ner("the mayor of New York") == first

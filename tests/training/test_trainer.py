@@ -207,3 +207,11 @@ def test_two_processes_reach_the_f1_of_one_and_count_nothing_twice(launcher, enc
     assert {entry["eval_support"] for entry in histories[2]} == {14}
     assert abs(results[1]["validation"]["f1"] - results[2]["validation"]["f1"]) < 0.15
     assert results[2]["validation"]["f1"] > 0.7
+
+
+def test_a_data_set_of_splits_is_refused_with_the_remedy(tokenizer, tmp_path):
+    from datasets import Dataset, DatasetDict
+
+    splits = DatasetDict({"train": Dataset.from_list(records()), "test": Dataset.from_list(records())})
+    with pytest.raises(ValueError, match=r"has the splits 'train', 'test': name the one .*data\['train'\]"):
+        trainer(tmp_path, tokenizer, data=splits)
