@@ -194,7 +194,7 @@ def settings_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def limits(model, about: About) -> list[str]:
     config = model.config
     lines = [about.limits] if about.limits else []
-    if model.head == "seq" or config.overlap == "flat":
+    if model.heads == ("seq",) or config.overlap == "flat":
         lines.append("Overlapping entities are not found: of nested ones at most the outermost is.")
     reach = model.reach()
     if reach.longest is not None:

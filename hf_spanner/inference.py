@@ -1,4 +1,4 @@
-"""Entities for many sentences: what evaluation, reports and scripts call; the reading itself is `modeling/encoding.py`."""
+"""Entities for many sentences: what evaluation, reports and scripts call."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,7 +25,7 @@ def predict_sentences(
     With `progress` a bar is shown on a terminal.
 
     `inference` are the approach's own parameters (`model.inference_parameters`), such as `num_steps` of diffusion_ner.
-    A model that only types given spans (`model.task == "typing"`) takes them from `entities`; labels are not looked at.
+    A model that only types given spans (`model.task == "typing"`) takes these from `entities`, without their labels.
     """
     model.inference_settings(**inference)  # checks them
     reader = Reader(model, tokenizer)

@@ -1,6 +1,7 @@
 """The configuration that every approach shares."""
 
 import logging
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from transformers import AutoConfig
@@ -88,12 +89,17 @@ class NestedNerConfig(PreTrainedConfig):
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.
+        loss_reduction: `"span"`, the mean over the spans (of a tagging head: the words) of a batch, or `"sentence"`:
+            their sum, averaged over sentences. With batches of similar length the former weighs a span of a short
+            sentence many times more.
         int8_embeddings: whether the encoder's vocabulary is kept in eight bits (see `encoders.py`), to be read and not
             trained; `model.compact_embeddings()` makes it so.
     """
 
     model_type = "nested_ner"
     sub_configs = {"encoder_config": AutoConfig}
+    keys_to_ignore_at_inference = ["losses"]
+    full_batch = False  # whether all of an epoch makes one step (sng)
     _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package
 
     encoder_config: dict | PreTrainedConfig | None = None
@@ -115,6 +121,7 @@ class NestedNerConfig(PreTrainedConfig):
     bundle_weight: float | None = None
     predict_from: str = "span"
     use_crf: bool = False
+    loss_reduction: str = "span"
     int8_embeddings: bool = False
 
     def __post_init__(self, **kwargs):
@@ -136,26 +143,36 @@ class NestedNerConfig(PreTrainedConfig):
 
     def _check(self) -> None:
         check_overlap(self.overlap)
-        for name, value, choices in (
-            ("word_pooling", self.word_pooling, ("first", "mean", "max")),
-            ("word_splitter", self.word_splitter, tuple(SPLITTERS)),
-            ("predict_from", self.predict_from, ("span", "seq")),
-        ):
-            if value not in choices:
-                raise ValueError(f"{name}={value!r} is unknown: choose one of {list(choices)}.")
-        for name, value, least in (
-            ("max_span_length", self.max_span_length, 1),
-            ("max_subwords", self.max_subwords, 1),
-            ("context_sentences", self.context_sentences, 0),
-        ):
+        self.check_choice("word_pooling", ("first", "mean", "max"))
+        self.check_choice("word_splitter", SPLITTERS)
+        self.check_choice("predict_from", ("span", "seq"))
+        self.check_choice("loss_reduction", ("span", "sentence"))
+        for name, least in (("max_span_length", 1), ("max_subwords", 1), ("context_sentences", 0)):
+            value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < least):
                 raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
         if not 0 <= self.boundary_smoothing < 1:
             raise ValueError(f"boundary_smoothing={self.boundary_smoothing} must be at least 0 and less than 1.")
-        if self.smoothing_size < 1:
-            raise ValueError(f"smoothing_size={self.smoothing_size} must be at least 1.")
-        if self.bundle_weight is not None and not 0 <= self.bundle_weight <= 1:
-            raise ValueError(f"bundle_weight={self.bundle_weight} must lie between 0 and 1.")
+        self.check_range("smoothing_size", least=1)
+        self.check_range("bundle_weight", least=0, most=1)
+
+    def check_choice(self, name: str, choices: Iterable[str]) -> None:
+        """Refuse a value that is not one of `choices`."""
+        value, choices = getattr(self, name), list(choices)
+        if value not in choices:
+            raise ValueError(f"{name}={value!r} is unknown: choose one of {choices}.")
+
+    def check_range(self, *names: str, least: float, most: float | None = None) -> None:
+        """Refuse numbers out of range; None passes."""
+        for name in names:
+            value = getattr(self, name)
+            if value is None or (value >= least and (most is None or value <= most)):
+                continue
+            if most is not None:
+                raise ValueError(f"{name}={value} must lie between {least} and {most}.")
+            raise ValueError(
+                f"{name}={value} must not be negative." if least == 0 else f"{name}={value} must be at least {least}."
+            )
 
     def check_inference(self, settings: dict) -> None:
         """For approaches with inference parameters of their own: raise a ValueError for values out of range."""
@@ -173,6 +190,16 @@ class NestedNerConfig(PreTrainedConfig):
     @property
     def hidden_size(self) -> int:
         return self.encoder_config.hidden_size
+
+    @property
+    def num_classes(self) -> int:
+        """Of a span's logits: the labels and, unless each has a sigmoid of its own, none."""
+        return self.num_labels + (0 if self.multi_label else 1)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What predicts: the approach's own head, `"span"`, and of a bundled model `"seq"` too."""
+        return ("span",) if self.bundle_weight is None else ("span", "seq")
 
     @property
     def task(self) -> Literal["finding", "typing"]:

@@ -168,7 +168,7 @@ class Reading(NamedTuple):
 
 
 class TextEncoder:
-    """Cuts texts into windows and encodes them, as a configuration says; what a model is trained on and reads alike."""
+    """Cuts texts into windows and encodes them as a configuration says, for training and for reading alike."""
 
     def __init__(self, config: NestedNerConfig, tokenizer):
         self.config = config

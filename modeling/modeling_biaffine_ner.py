@@ -9,6 +9,7 @@ from transformers import initialization as init
 
 from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig
+from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import at_ends, fill_cells, list_spans
 
@@ -36,6 +37,7 @@ class BiaffineNerConfig(NestedNerConfig):
     size_embedding_dim: int = 25
     size_embedding_rows: int = 25
     boundary_smoothing: float = 0.1
+    loss_reduction: str = "sentence"
     encoder_dropout: float | None = 0.2
     dropout: float = 0.4
     affine_dropout: float = 0.2
@@ -112,20 +114,18 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
     """
 
     config_class = BiaffineNerConfig
-    loss_per_sentence = True
 
     def __init__(self, config: BiaffineNerConfig):
         super().__init__(config)
         self.lstm = BiLstm(config.hidden_size, config.lstm_size, config.lstm_dropout) if config.lstm_size else None
-        classes = config.num_labels + (0 if config.multi_label else 1)
-        self.scorer = BiaffineScorer(config, config.lstm_size or config.hidden_size, classes)
+        self.scorer = BiaffineScorer(config, config.lstm_size or config.hidden_size, config.num_classes)
         self.post_init()
 
     @property
     def output_bias(self) -> torch.Tensor:
         return self.scorer.b
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+    def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         words = states.words
         batch, length, _ = words.shape
         if self.lstm is not None:
@@ -134,8 +134,8 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
                 self.lstm(words.flatten(0, 1).index_select(0, ones.cell), ones), ones.cell, batch, length
             )
         logits = self.scorer(words, min(self.config.max_span_length or length, length))
-        loss = None
-        if entities is not None:
-            total, _ = self.span_loss(logits, states, entities)
-            loss = total / batch
-        return NestedNerOutput(loss=loss, logits=logits)
+        losses = None
+        if gold is not None:
+            total, count = grid_loss(logits, states.num_words, gold, self.config)
+            losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
+        return NestedNerOutput(losses=losses, logits=logits)

@@ -24,8 +24,9 @@ from .diffusion import (
     spans_of_states,
     states_of_spans,
 )
+from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
-from .set_prediction import HungarianMatcher, set_loss
+from .set_prediction import HungarianMatcher, set_losses
 from .span_denoiser import SpanDenoiser
 
 logger = logging.get_logger(__name__)
@@ -94,14 +95,11 @@ class DiffusionNerConfig(NestedNerConfig):
 
     def _check(self) -> None:
         super()._check()
-        for field, value, choices in (
-            ("schedule", self.schedule, SCHEDULES),
-            ("span_state", self.span_state, STATES),
-            ("expansion", self.expansion, ("repeat", "random", "mixed")),
-            ("span_representation", self.span_representation, ("boundary", "mean")),
-        ):
-            if value not in choices:
-                raise ValueError(f"{field}={value!r} is unknown: choose one of {list(choices)}.")
+        self.check_choice("schedule", SCHEDULES)
+        self.check_choice("span_state", STATES)
+        self.check_choice("expansion", ("repeat", "random", "mixed"))
+        self.check_choice("span_representation", ("boundary", "mean"))
+        self.check_choice("loss_reduction", ("span",))
         if self.timesteps < 1 or max(betas(self.schedule, self.timesteps)) >= 1:
             raise ValueError(
                 f"timesteps={self.timesteps} are too few for the {self.schedule} schedule, whose last step would add "
@@ -120,6 +118,11 @@ class DiffusionNerConfig(NestedNerConfig):
                 "into even parts: choose fewer."
             )
         self.check_inference({name: getattr(self, name) for name in SAMPLING})
+
+    @property
+    def num_classes(self) -> int:
+        """None is one of the types of a span; `multi_label` is about predictions that share a span."""
+        return self.num_labels + 1
 
     def reach(self) -> Reach:
         return Reach(longest=self.max_span_length, per_text=self.num_noisy_spans)
@@ -181,7 +184,6 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
 
     config_class = DiffusionNerConfig
     inference_parameters = SAMPLING
-    learns_from_some_labels = False  # a set prediction is right or wrong as a whole
 
     def __init__(self, config: DiffusionNerConfig):
         super().__init__(config)
@@ -189,7 +191,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         self.lstm = SentenceLstm(d, config.lstm_layers, config.dropout) if config.lstm_layers else None
         self.denoiser = SpanDenoiser(
             d,
-            config.num_labels + 1,
+            config.num_classes,
             config.span_representation,
             config.span_layers,
             config.attention_heads,
@@ -199,15 +201,17 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         self.matcher = HungarianMatcher(config.class_weight, config.boundary_weight, config.distance_weight)
         self.post_init()
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> DiffusionNerOutput:
+    def recognise(self, states: WordStates, gold: Gold | None) -> DiffusionNerOutput:
         words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)  # H_S, made once
-        loss = None
-        if entities is not None:
+        losses = None
+        if gold is not None:
+            gold.require_all_labels(self.config.model_type)  # a set prediction is right or wrong as a whole
             noise = SentenceNoise([None] * len(words), words.device) if self.training else self.noise(states)
-            output, loss = self.train_step(words, states, entities, noise)
-        if entities is None or not self.training:
+            output = self.train_step(words, states, gold.entities, noise)
+            losses = output.losses
+        if gold is None or not self.training:
             output = self.generate(words, states, self.noise(states), **states.inference)
-        output.loss = loss
+            output.losses = losses
         return output
 
     def noise(self, states: WordStates) -> SentenceNoise:
@@ -222,7 +226,9 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
 
     # ------------------------------------------------------------------------------------------------------- training
 
-    def train_step(self, words, states: WordStates, entities: torch.Tensor, noise: SentenceNoise):
+    def train_step(
+        self, words: torch.Tensor, states: WordStates, entities: torch.Tensor, noise: SentenceNoise
+    ) -> DiffusionNerOutput:
         """One noisy look at the gold entities, and its loss (Algorithm 1)."""
         config = self.config
         targets, x0 = self.expand(entities, states.num_words, noise)
@@ -233,11 +239,9 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         logits, left, right = self.denoise(words, states.mask, states.num_words, x, times)
         spans = spans_of_states(x, states.num_words, config.scale, config.span_state)
         matches = self.matcher(logits, left, right, targets, spans, states.num_words)
-        loss = set_loss(
-            logits, left, right, states.mask, targets, matches,
-            config.class_weight, config.boundary_weight, config.none_weight,
-        )  # fmt: skip
-        return DiffusionNerOutput(logits=logits, left=left, right=right), loss
+        types, boundaries = set_losses(logits, left, right, states.mask, targets, matches, config.none_weight)
+        losses = {"types": config.class_weight * types, "boundaries": config.boundary_weight * boundaries}
+        return DiffusionNerOutput(losses=losses, logits=logits, left=left, right=right)
 
     def expand(
         self, entities: torch.Tensor, num_words: torch.Tensor, noise: SentenceNoise

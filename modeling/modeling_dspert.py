@@ -6,10 +6,12 @@ import math
 import torch
 from torch import nn
 from transformers import initialization as init
+from transformers.utils import ModelOutput
 
 from .aggregation import AGGREGATIONS, Aggregation
 from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
+from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_transformer import SpanTransformer
 from .spans import SpanList, fill_cells, list_spans
@@ -57,6 +59,7 @@ class DspertConfig(NestedNerConfig):
     ffn_size: int = 300
     shallow_ffn: bool = True
     boundary_smoothing: float = 0.1
+    loss_reduction: str = "sentence"
     encoder_dropout: float | None = 0.2
     dropout: float = 0.4
     init_dropout: float = 0.2
@@ -65,13 +68,9 @@ class DspertConfig(NestedNerConfig):
 
     def _check(self) -> None:
         super()._check()
-        for field, value, choices in (
-            ("aggregation", self.aggregation, AGGREGATIONS),
-            ("span_unit", self.span_unit, ("word", "subword")),
-            ("bilstm", self.bilstm, ("separate", "shared", "none")),
-        ):
-            if value not in choices:
-                raise ValueError(f"{field}={value!r} is unknown: choose one of {list(choices)}.")
+        self.check_choice("aggregation", AGGREGATIONS)
+        self.check_choice("span_unit", ("word", "subword"))
+        self.check_choice("bilstm", ("separate", "shared", "none"))
         if self.lstm_size % 2:
             raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
         layers = None if self.encoder_config is None else self.encoder_config.num_hidden_layers
@@ -138,8 +137,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     """
 
     config_class = DspertConfig
-    loss_per_sentence = True
-    encoder_lr_prefixes = ("encoder.", "span_transformer.blocks.")
+    pretrained_prefixes = ("encoder.", "span_transformer.blocks.")
 
     def __init__(self, config: DspertConfig):
         super().__init__(config)
@@ -156,22 +154,23 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
             size = config.lstm_size
         if config.depth == 0:
             self.aggregate = Aggregation(config.aggregation, size)
-        self.classifier = SpanClassifier(config, size, config.num_labels + (0 if config.multi_label else 1))
+        self.classifier = SpanClassifier(config, size, config.num_classes)
         self.post_init()
 
     @property
     def output_layer(self) -> nn.Linear:
         return self.classifier.output
 
-    @property
-    def needs_hidden_states(self) -> bool:
-        return self.config.depth > 0
-
     def after_encoder_loaded(self) -> None:
         if self.span_transformer is not None:
             self.span_transformer.copy_weights(self.encoder)
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs) -> ModelOutput:
+        if self.config.depth > 0:  # the span Transformer reads all layers
+            kwargs["output_hidden_states"] = True
+        return super().run_encoder(input_ids, attention_mask, **kwargs)
+
+    def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         units, layers = self.units(states)
         batch, length, _ = units.words.shape
         max_span = min(self.config.max_span_length, length)
@@ -194,11 +193,12 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         output = NestedNerOutput(logits=fill_cells(logits, cells, batch, length, max_span))
         if states.output_span_representations:
             output.span_representations = fill_cells(z, cells, batch, length, max_span)
-        if entities is not None:
+        if gold is not None:
             if self.config.span_unit == "subword":
-                entities = entities_in_subwords(entities, word_offsets(states.word_ids, states.words.size(1)))
-            total, _ = self.span_loss(output.logits, units, entities)
-            output.loss = total / batch
+                offsets = word_offsets(states.word_ids, states.words.size(1))
+                gold = dataclasses.replace(gold, entities=entities_in_subwords(gold.entities, offsets))
+            total, count = grid_loss(output.logits, units.num_words, gold, self.config)
+            output.losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
         return self.in_words(output, states)
 
     @staticmethod

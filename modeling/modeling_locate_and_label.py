@@ -8,6 +8,7 @@ from transformers.utils import ModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, span_candidates
+from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_regression import (
     Spans,
@@ -103,13 +104,10 @@ class LocateAndLabelConfig(NestedNerConfig):
             raise ValueError(
                 f"windows={self.windows} are all larger than max_span_length={self.max_span_length}: there is no seed."
             )
-        for name in ("alpha1", "alpha2", "filter_threshold", "soft_nms_decay", "soft_nms_iou"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)} must lie between 0 and 1.")
-        for name in ("eta", "negative_ratio", "extra_negatives", "gamma", "classifier_gamma", "lambda1", "lambda2",
-                     "lambda3", "lstm_size", "vector_dim", "char_size", "pos_dim"):  # fmt: skip
-            if (value := getattr(self, name)) is not None and value < 0:
-                raise ValueError(f"{name}={value} must not be negative.")
+        self.check_range("alpha1", "alpha2", "filter_threshold", "soft_nms_decay", "soft_nms_iou", least=0, most=1)
+        self.check_range("eta", "negative_ratio", "extra_negatives", "gamma", "classifier_gamma", least=0)
+        self.check_range("lambda1", "lambda2", "lambda3", "lstm_size", "vector_dim", "char_size", "pos_dim", least=0)
+        self.check_choice("loss_reduction", ("span",))
         if self.lstm_size % 2:
             raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
         if self.boundary_smoothing:
@@ -238,9 +236,6 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
     """
 
     config_class = LocateAndLabelConfig
-    word_input_names = WORD_INPUTS
-    # The filter asks whether a span is an entity of any label: a label that is not annotated would mislead it.
-    learns_from_some_labels = False
 
     def __init__(self, config: LocateAndLabelConfig):
         super().__init__(config)
@@ -248,7 +243,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         self.tokens = TokenRepresentation(config)
         self.filter = SpanMlp(size, 1, dropout, "inner") if config.use_filter else None
         self.regressor = SpanMlp(size, 2, dropout, "outer") if config.use_regressor else None
-        self.classifier = SpanMlp(size, config.num_labels + (0 if config.multi_label else 1), dropout, "inner")
+        self.classifier = SpanMlp(size, config.num_classes, dropout, "inner")
         self.post_init()
 
     @classmethod
@@ -270,26 +265,29 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     # ------------------------------------------------------------------------------------------ token representation
 
-    @property
-    def needs_hidden_states(self) -> bool:
-        return self.config.last_layers > 1
-
-    def subword_states(self, encoded: ModelOutput) -> torch.Tensor:
+    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs) -> ModelOutput:
         if self.config.last_layers == 1:
-            return encoded.last_hidden_state
-        return torch.stack(encoded.hidden_states[-self.config.last_layers :]).mean(0)
+            return super().run_encoder(input_ids, attention_mask, **kwargs)
+        encoded = super().run_encoder(input_ids, attention_mask, **{**kwargs, "output_hidden_states": True})
+        encoded.last_hidden_state = torch.stack(encoded.hidden_states[-self.config.last_layers :]).mean(0)
+        return encoded
 
     def encode(self, input_ids, attention_mask, word_ids, num_words, **kwargs) -> WordStates:
-        inputs = {name: kwargs.pop(name) for name in self.word_input_names if name in kwargs}
+        inputs = {name: kwargs.pop(name) for name in WORD_INPUTS if name in kwargs}
         states = super().encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
         states.words = self.tokens(states.words, num_words, **inputs)
         return states
 
     # --------------------------------------------------------------------------------------------- locate, then label
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> LocateAndLabelOutput:
+    def recognise(self, states: WordStates, gold: Gold | None) -> LocateAndLabelOutput:
         """Propose, filter, regress, label; `candidates` decodes. In training all examples pass the filter."""
         reader = SpanReader(states.words, states.num_words)
+        entities = None
+        if gold is not None:
+            # The filter asks whether a span is an entity of any label: one that is not annotated would mislead it.
+            gold.require_all_labels(self.config.model_type)
+            entities = gold.entities
         examples = entities if self.training else None
         seeds = self.propose(states.num_words, examples)
         filter_logits, proposals = self.filter_seeds(reader, seeds, keep_all=examples is not None)
@@ -297,11 +295,12 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         logits = self.classifier(reader, spans)  # (N, classes), Eq. 8-10
         output = self.collect(seeds, proposals, spans, logits, batch=len(states.words))
         if entities is not None:  # Eq. 17
-            output.loss = (
-                self.config.lambda1 * self.filter_loss(seeds, filter_logits, entities)
-                + self.config.lambda2 * self.regressor_loss(proposals, offsets, entities)
-                + self.config.lambda3 * self.classifier_loss(spans, logits, entities)
-            )
+            output.losses = {}
+            if filter_logits is not None:
+                output.losses["filter"] = self.config.lambda1 * self.filter_loss(seeds, filter_logits, entities)
+            if offsets is not None:
+                output.losses["regressor"] = self.config.lambda2 * self.regressor_loss(proposals, offsets, entities)
+            output.losses["classifier"] = self.config.lambda3 * self.classifier_loss(spans, logits, entities)
         return output
 
     def propose(self, num_words: torch.Tensor, entities: torch.Tensor | None) -> Spans:
@@ -350,20 +349,14 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     # ------------------------------------------------------------------------------------------------------- training
 
-    def filter_loss(self, seeds: Spans, logits: torch.Tensor | None, entities: torch.Tensor) -> torch.Tensor | float:
+    def filter_loss(self, seeds: Spans, logits: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
         """Eq. 12: focal loss, seeds weighted by their IoU."""
-        if logits is None:
-            return 0.0
         overlap, alpha = pair(seeds, entities, self.config.num_labels).iou, self.config.alpha1
         losses = focal_loss(logits.float(), overlap >= alpha, self.config.gamma)
         return mean(soft_weights(overlap, alpha, self.config.eta) * losses)
 
-    def regressor_loss(
-        self, proposals: Spans, offsets: torch.Tensor | None, entities: torch.Tensor
-    ) -> torch.Tensor | float:
+    def regressor_loss(self, proposals: Spans, offsets: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
         """Eq. 13 over the proposals that belong to an entity. Nothing is rounded or clamped: it can always repair."""
-        if offsets is None:
-            return 0.0
         gold = pair(proposals, entities, self.config.num_labels)
         gold_start, gold_end = gold.start.float(), gold.end.float()
         left, right = offsets.float().unbind(-1)

@@ -10,13 +10,13 @@ from transformers import AutoConfig, AutoModel
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
-from .boundary_smoothing import smooth_targets
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
 from .encoders import Int8Embedding, encoder_config_of, encoder_kwargs, last_layers, load_encoder, max_positions
+from .losses import Gold
 from .saving import SelfContainedModel
-from .spans import first_labels, sample_negatives, span_mask, span_targets
-from .tagging import CRF, TaggingHead, exclude
+from .spans import span_mask
+from .tagging import CRF, TaggingHead
 from .words import pool_words
 
 RARE = -5.0  # the logit that a span has some label, before anything is learnt
@@ -27,7 +27,8 @@ class NestedNerOutput(ModelOutput):
     """What `forward` returns.
 
     Attributes:
-        loss: if `entities` were given.
+        loss: if `entities` were given: the sum of
+        losses: its terms by name, weighted.
         logits: the approach's own; for span approaches `(B, T, K, m + 1)` on the grid of `spans.py`, class 0 = none.
         tag_logits: `(B, T, 2m + 1)` of the tagging head, if there is one.
         num_words: `(B,)`, so that the output can be decoded by itself.
@@ -36,6 +37,7 @@ class NestedNerOutput(ModelOutput):
     """
 
     loss: torch.Tensor | None = None
+    losses: dict[str, torch.Tensor] | None = None
     logits: torch.Tensor | None = None
     tag_logits: torch.Tensor | None = None
     num_words: torch.Tensor | None = None
@@ -51,11 +53,10 @@ class WordStates:
     words: torch.Tensor  # (B, T, d)
     mask: torch.Tensor  # (B, T), a prefix of true values in every row
     num_words: torch.Tensor  # (B,)
-    sentence: torch.Tensor  # (B, d), the vector of [CLS]: e_0 of paper 001
+    sentence: torch.Tensor  # (B, d), the vector of [CLS]
     encoder: ModelOutput  # the encoder's own output
     attention_mask: torch.Tensor  # (B, S)
     word_ids: torch.Tensor  # (B, S)
-    annotated_labels: torch.Tensor | None = None  # (B, m), if not every sentence is annotated with every label
     input_ids: torch.Tensor | None = None  # (B, S)
     output_span_representations: bool = False  # whether the caller wants them
     inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
@@ -84,18 +85,8 @@ class NestedNerPreTrainedModel(SelfContainedModel):
     # The loss is a mean over a batch: under gradient accumulation and several processes the Trainer must scale it.
     accepts_loss_kwargs = False
 
-    # What the approach's own head makes: "span" approaches can be bundled with a tagging head.
-    head = "span"
     # Parameters that come from the pretrained encoder and train with its learning rate.
-    encoder_lr_prefixes = ("encoder.",)
-    # Inputs by word that `encode` takes beside the sub-words (see `word_inputs.py`).
-    word_input_names: tuple[str, ...] = ()
-    # Whether the head reads all layers of the encoder and not only the last.
-    needs_hidden_states = False
-    # Whether the loss is a sum over a sentence's spans, averaged over sentences, and not a mean over spans.
-    loss_per_sentence = False
-    # Whether a sentence can be trained against some of the labels only (see `annotated_labels`).
-    learns_from_some_labels = True
+    pretrained_prefixes: tuple[str, ...] = ("encoder.",)
     # Fields of the configuration that `forward`, and with it the pipeline, also takes as arguments for one call.
     inference_parameters: tuple[str, ...] = ()
 
@@ -106,7 +97,7 @@ class NestedNerPreTrainedModel(SelfContainedModel):
             table = self.encoder.get_input_embeddings()
             self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
         self.tagger = None
-        if self.head == "seq" or config.bundle_weight is not None:
+        if "seq" in config.heads:
             self.tagger = TaggingHead(config.hidden_size, config.num_labels, config.dropout, config.use_crf)
 
     def make_encoder(self, config: NestedNerConfig) -> nn.Module:
@@ -184,10 +175,8 @@ class NestedNerPreTrainedModel(SelfContainedModel):
             )
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
-        if self.needs_hidden_states:
-            kwargs["output_hidden_states"] = True
-        encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
-        states = self.subword_states(encoded)
+        encoded = self.run_encoder(input_ids, attention_mask, **kwargs)
+        states = encoded.last_hidden_state
         word_ids = word_ids.masked_fill(attention_mask == 0, -1)
         length = max(int(num_words.max()), 1)
         first = attention_mask.argmax(1)  # 0, unless padded on the left
@@ -202,12 +191,12 @@ class NestedNerPreTrainedModel(SelfContainedModel):
             input_ids=input_ids,
         )
 
-    def subword_states(self, encoded: ModelOutput) -> torch.Tensor:
-        """The sub-word vectors `(B, S, d)` that words are made of."""
-        return encoded.last_hidden_state
+    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs) -> ModelOutput:
+        """The encoder's output; words are made of its `last_hidden_state (B, S, d)`. Who needs more asks here."""
+        return self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
-        """The approach itself: logits, and the loss if `entities` are given."""
+    def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
+        """The approach itself: logits, and with `gold` the terms of the loss, `losses`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `recognise`.")
 
     def forward(
@@ -234,28 +223,25 @@ class NestedNerPreTrainedModel(SelfContainedModel):
                 configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`.
         """
         inference = {key: value for key, value in kwargs.items() if key in self.inference_parameters}
-        known = ("output_hidden_states", "output_attentions", *self.word_input_names)
+        inputs = self.config.word_inputs()
+        known = ("output_hidden_states", "output_attentions", *(inputs.names if inputs else ()))
         kwargs = {key: value for key, value in kwargs.items() if key in known}
         states = self.encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
-        if annotated_labels is not None and not self.learns_from_some_labels:
-            raise ValueError(
-                f"{self.config.model_type} must be trained against all its labels: train on corpora of different "
-                "labels one by one, or choose an approach that scores all spans, such as span_ner."
-            )
-        states.annotated_labels = annotated_labels
         states.output_span_representations = output_span_representations
         states.inference = self.inference_settings(**inference)
-        output = self.recognise(states, entities)
+        gold = None if entities is None else Gold(entities, annotated_labels)
+        output = self.recognise(states, gold)
         if output_span_representations and output.span_representations is None:
             raise ValueError(f"{self.config.model_type} has no span representations to give; dspert and span_ner do.")
         if self.is_bundled:
             output.tag_logits = self.tagger(states.words)
-            if entities is not None:  # L = α·L_seq + (1 - α)·L_span
+            if gold is not None:  # L = α·L_seq + (1 - α)·L_span
                 alpha = self.config.bundle_weight
-                tag_loss = self.tagger.loss(
-                    output.tag_logits, entities, states.mask, self.loss_per_sentence, annotated_labels
-                )
-                output.loss = alpha * tag_loss + (1 - alpha) * output.loss
+                tags = self.tagger.loss(output.tag_logits, gold, states.mask, self.config.loss_reduction)
+                own = {name: (1 - alpha) * term for name, term in output.losses.items()}
+                output.losses = {"tags": alpha * tags, **own}
+        if output.losses is not None:
+            output.loss = sum(output.losses.values())
         output.num_words = num_words
         output.hidden_states = states.encoder.get("hidden_states") if kwargs.get("output_hidden_states") else None
         output.attentions = states.encoder.get("attentions") if kwargs.get("output_attentions") else None
@@ -270,6 +256,11 @@ class NestedNerPreTrainedModel(SelfContainedModel):
         settings |= {name: value for name, value in given.items() if value is not None}
         self.config.check_inference(settings)
         return settings
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What predicts: `("span",)`, `("seq",)`, or both of a bundled model."""
+        return self.config.heads
 
     @property
     def task(self) -> Literal["finding", "typing"]:
@@ -292,7 +283,7 @@ class NestedNerPreTrainedModel(SelfContainedModel):
 
     @property
     def is_bundled(self) -> bool:
-        return self.head == "span" and self.tagger is not None
+        return len(self.config.heads) > 1
 
     # ------------------------------------------------------------------------------------------------- decode
 
@@ -331,71 +322,13 @@ class NestedNerPreTrainedModel(SelfContainedModel):
     def choose_head(self, head: str | None) -> str:
         """Which head predicts: the one asked for, if the model has it."""
         if head is None:
-            head = self.config.predict_from if self.is_bundled else self.head
-        available = ["span", "seq"] if self.is_bundled else [self.head]
-        if head not in available:
+            head = self.config.predict_from if self.is_bundled else self.heads[0]
+        if head not in self.heads:
             raise ValueError(
-                f"This {self.config.model_type} model has no {head!r} head, only {available}. "
+                f"This {self.config.model_type} model has no {head!r} head, only {list(self.heads)}. "
                 "A span approach gets a 'seq' head by training with bundle_weight=0.1."
             )
         return head
-
-    # ----------------------------------------------------------------------------------- shared by span approaches
-
-    def span_loss(
-        self, logits: torch.Tensor, states: WordStates, entities: torch.Tensor, max_negatives: int | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Summed classification loss over the gold spans and (a sample of) the others of the grid, and their number.
-
-        Args:
-            logits: `(B, T, K, classes)`.
-            max_negatives: how many spans without an entity are drawn from each sentence; None for all.
-        """
-        batch, length, max_span, _ = logits.shape
-        targets = span_targets(entities, length, max_span, self.config.num_labels)
-        mask = span_mask(states.num_words, length, max_span)
-        gold = targets.any(-1)
-        if max_negatives is None:
-            chosen = mask
-        else:
-            chosen = gold | sample_negatives((mask & ~gold).flatten(1), max_negatives).view_as(gold)
-        if self.config.boundary_smoothing:
-            targets = smooth_targets(
-                entities,
-                states.num_words,
-                length,
-                max_span,
-                self.config.num_labels,
-                self.config.boundary_smoothing,
-                self.config.smoothing_size,
-                keep_long=self.config.smooth_long_entities,
-                normalise=not self.config.multi_label,
-            )
-        annotated = states.annotated_labels
-        if annotated is not None:
-            annotated = annotated[:, None, None].expand(-1, length, max_span, -1)
-            if self.config.exclusive_labels:
-                annotated = annotated | gold.unsqueeze(-1)
-            annotated = annotated[chosen]
-        return self.classification_loss(logits[chosen].float(), targets[chosen], annotated), chosen.sum()
-
-    def classification_loss(
-        self, logits: torch.Tensor, targets: torch.Tensor, annotated: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """Summed loss of `(N, classes)` logits: cross entropy, or binary with `multi_label`.
-
-        Targets are label flags `(N, m)`, or probabilities `(N, m + 1)` of none and the labels. Where `annotated`
-        `(N, m)` is false a label takes no part.
-        """
-        soft = targets.is_floating_point()
-        if self.config.multi_label:
-            targets = targets[:, 1:] if soft else targets
-            weight = None if annotated is None else annotated.float()
-            return nn.functional.binary_cross_entropy_with_logits(logits, targets.float(), weight, reduction="sum")
-        if annotated is not None:
-            none = annotated.new_ones(len(annotated), 1)
-            logits = exclude(logits, torch.cat([none, annotated], dim=1))
-        return nn.functional.cross_entropy(logits, targets if soft else first_labels(targets), reduction="sum")
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:

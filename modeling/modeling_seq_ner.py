@@ -1,8 +1,7 @@
 """SeqNER (paper 001): nested NER's flat baseline, one BIO tag a word."""
 
-import torch
-
 from .configuration_nested_ner import NestedNerConfig, Reach
+from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 
 
@@ -18,6 +17,10 @@ class SeqNerConfig(NestedNerConfig):
     overlap: str = "flat"
     predict_from: str = "seq"
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return ("seq",)
+
     def reach(self) -> Reach:
         return Reach()
 
@@ -26,15 +29,14 @@ class SeqNerForNestedNer(NestedNerPreTrainedModel):
     """Words e_1..e_T → Linear(d → 2m + 1) → BIO tags (Eq. 5 of paper 001)."""
 
     config_class = SeqNerConfig
-    head = "seq"
 
     def __init__(self, config: SeqNerConfig):
         super().__init__(config)
         self.post_init()
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+    def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         logits = self.tagger(states.words)
-        loss = None
-        if entities is not None:
-            loss = self.tagger.loss(logits, entities, states.mask, annotated_labels=states.annotated_labels)
-        return NestedNerOutput(loss=loss, logits=logits, tag_logits=logits)
+        losses = None
+        if gold is not None:
+            losses = {"tags": self.tagger.loss(logits, gold, states.mask, self.config.loss_reduction)}
+        return NestedNerOutput(losses=losses, logits=logits, tag_logits=logits)

@@ -9,6 +9,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity
+from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_networks import SPAN_NETWORKS, GivenSpans
 
@@ -51,6 +52,10 @@ class SngConfig(NestedNerConfig):
         return self.vector_dim
 
     @property
+    def num_classes(self) -> int:
+        return self.num_labels if self.task == "typing" else super().num_classes
+
+    @property
     def task(self) -> Literal["finding", "typing"]:
         return "typing" if self.spans == "gold" else "finding"
 
@@ -61,9 +66,8 @@ class SngConfig(NestedNerConfig):
         if self.spans == "gold":
             self.overlap = "any"  # spans that are given all stand
         super()._check()
-        for field, choices in (("span_network", tuple(SPAN_NETWORKS)), ("spans", ("all", "gold"))):
-            if getattr(self, field) not in choices:
-                raise ValueError(f"{field}={getattr(self, field)!r} is unknown: choose one of {list(choices)}.")
+        self.check_choice("span_network", SPAN_NETWORKS)
+        self.check_choice("spans", ("all", "gold"))
         if self.max_span_length is None:
             raise ValueError("max_span_length=None: sng needs a number, as it looks at all spans up to that length.")
         if self.max_negatives is not None and self.max_negatives < 1:
@@ -116,8 +120,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
     def __init__(self, config: SngConfig):
         super().__init__(config)
         self.dropout = nn.Dropout(config.dropout)
-        none = 0 if self.task == "typing" or config.multi_label else 1
-        self.network = SPAN_NETWORKS[config.span_network](config, config.num_labels + none)
+        self.network = SPAN_NETWORKS[config.span_network](config, config.num_classes)
         self.post_init()
 
     def make_encoder(self, config: SngConfig) -> nn.Module:
@@ -145,25 +148,28 @@ class SngForNestedNer(NestedNerPreTrainedModel):
             model.encoder.vectors.copy_(torch.as_tensor(table))
         return model
 
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> SngOutput:
+    def recognise(self, states: WordStates, gold: Gold | None) -> SngOutput:
         words = self.dropout(states.words)
         if self.task == "typing":
-            return self._type_given_spans(words, entities)
+            return self._type_given_spans(words, gold)
         logits = self.network(words, min(self.config.max_span_length, words.size(1)))
-        loss = None
-        if entities is not None:
-            total, count = self.span_loss(logits, states, entities, self.config.max_negatives)
-            loss = total if self.config.full_batch else total / count.clamp(min=1)
-        return SngOutput(loss=loss, logits=logits)
+        losses = None
+        if gold is not None:
+            total, count = grid_loss(logits, states.num_words, gold, self.config, self.config.max_negatives)
+            losses = {"spans": self._reduced(total, count, len(words))}
+        return SngOutput(losses=losses, logits=logits)
 
-    def _type_given_spans(self, words: torch.Tensor, entities: torch.Tensor | None) -> SngOutput:
+    def _reduced(self, total: torch.Tensor, count: torch.Tensor, sentences: int) -> torch.Tensor:
+        return total if self.config.full_batch else reduce_loss(total, count, sentences, self.config.loss_reduction)
+
+    def _type_given_spans(self, words: torch.Tensor, gold: Gold | None) -> SngOutput:
         """As published. A given span without a label (-1) is typed and costs nothing."""
-        if entities is None:
+        if gold is None:
             raise ValueError(
                 "This SNG model types spans that are given and cannot find entities in a text (spans='gold', as "
                 "published): pass `entities`, or train with spans='all'."
             )
-        start, end, label = entities.unbind(-1)  # (B, E)
+        start, end, label = gold.entities.unbind(-1)  # (B, E)
         given = (start >= 0) & (end <= words.size(1))
         logits = words.new_zeros(*start.shape, self.config.num_labels)
         if given.any():
@@ -173,10 +179,10 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         else:  # a batch may hold no entity: its gradient is zero, but there is one
             logits = logits + 0 * sum(parameter.sum() for parameter in self.network.parameters())
         known = given & (label >= 0)
-        loss = nn.functional.cross_entropy(logits[known].float(), label[known], reduction="sum")
-        loss = loss if self.config.full_batch else loss / known.sum().clamp(min=1)
-        spans = torch.where(given.unsqueeze(-1), entities[..., :2], -1)
-        return SngOutput(loss=loss, logits=logits, spans=spans)
+        total = nn.functional.cross_entropy(logits[known].float(), label[known], reduction="sum")
+        losses = {"types": self._reduced(total, known.sum(), len(words))}
+        spans = torch.where(given.unsqueeze(-1), gold.entities[..., :2], -1)
+        return SngOutput(losses=losses, logits=logits, spans=spans)
 
     def candidates(self, output: SngOutput, thresholds: list[float | None]) -> list[list[Entity]]:
         """With given spans, the best type of each, if it reaches its threshold."""

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from .configuration_nested_ner import NestedNerConfig
+from .losses import Gold, classification_loss, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import at_ends, max_of_spans, running_max
 
@@ -22,8 +23,6 @@ class SpanNerConfig(NestedNerConfig):
             of these.
         size_embedding_dim: of w_len, one row for each span length 1..ε.
         max_negatives: spans without an entity drawn from a sentence in training; None for all of them.
-        loss_reduction: `"span"`, the paper's mean over the spans of a batch; or `"sentence"`: their sum, averaged over
-            sentences. With batches of similar length the former weighs a span of a short sentence many times more.
         ffn_size: 0 for the paper's single affine map; otherwise a hidden layer of this size (with GELU) before it.
     """
 
@@ -32,17 +31,11 @@ class SpanNerConfig(NestedNerConfig):
     span_representation: str = "hybrid"
     size_embedding_dim: int = 25
     max_negatives: int | None = 100
-    loss_reduction: str = "span"
     ffn_size: int = 0
 
     def _check(self) -> None:
         super()._check()
-        if self.span_representation not in PARTS:
-            raise ValueError(
-                f"span_representation={self.span_representation!r} is unknown: choose one of {list(PARTS)}."
-            )
-        if self.loss_reduction not in ("span", "sentence"):
-            raise ValueError(f"loss_reduction={self.loss_reduction!r} is unknown: choose 'span' or 'sentence'.")
+        self.check_choice("span_representation", PARTS)
         if self.max_negatives is not None and self.max_negatives < 1:
             raise ValueError(f"max_negatives={self.max_negatives} must be at least 1, or None for all spans.")
 
@@ -123,22 +116,18 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
 
     def __init__(self, config: SpanNerConfig):
         super().__init__(config)
-        classes = config.num_labels + (0 if config.multi_label else 1)
-        self.scorer = SpanScorer(config, config.ffn_size or classes)
+        self.scorer = SpanScorer(config, config.ffn_size or config.num_classes)
         self.output = None
         if config.ffn_size:
-            self.output = nn.Sequential(nn.GELU(), nn.Dropout(config.dropout), nn.Linear(config.ffn_size, classes))
+            output = nn.Linear(config.ffn_size, config.num_classes)
+            self.output = nn.Sequential(nn.GELU(), nn.Dropout(config.dropout), output)
         self.post_init()
 
     @property
     def output_layer(self) -> nn.Linear:
         return self.scorer.linear if self.output is None else self.output[-1]
 
-    @property
-    def loss_per_sentence(self) -> bool:
-        return self.config.loss_reduction == "sentence"
-
-    def recognise(self, states: WordStates, entities: torch.Tensor | None) -> NestedNerOutput:
+    def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         words, sentence = states.words, states.sentence
         max_span = min(self.config.max_span_length, words.size(1))
         scores = self.scorer(words, sentence, max_span)
@@ -147,17 +136,19 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
         if states.output_span_representations:  # the input of `output_layer`
             hidden = self.output is not None
             representations = self.output[0](scores) if hidden else self.scorer.represent(words, sentence, max_span)
-        loss = None
-        if entities is not None:
-            total, count = self.span_loss(logits, states, entities, self.config.max_negatives)
-            long_total, long_count = self._loss_of_long_entities(states, entities, max_span)
-            count = len(words) if self.loss_per_sentence else (count + long_count).clamp(min=1)
-            loss = (total + long_total) / count
-        return NestedNerOutput(loss=loss, logits=logits, span_representations=representations)
+        losses = None
+        if gold is not None:
+            total, count = grid_loss(logits, states.num_words, gold, self.config, self.config.max_negatives)
+            long_total, long_count = self._loss_of_long_entities(states, gold, max_span)
+            losses = {
+                name: reduce_loss(term, count + long_count, len(words), self.config.loss_reduction)
+                for name, term in (("spans", total), ("long", long_total))
+            }
+        return NestedNerOutput(losses=losses, logits=logits, span_representations=representations)
 
-    def _loss_of_long_entities(self, states: WordStates, entities: torch.Tensor, max_span: int):
+    def _loss_of_long_entities(self, states: WordStates, gold: Gold, max_span: int):
         """Entities longer than ε are off the grid and never predicted; as in SpERT they are positives in training."""
-        start, end, label = entities.unbind(-1)
+        start, end, label = gold.entities.unbind(-1)
         long = (start >= 0) & (end - start > max_span) & (end <= states.words.size(1))
         count = long.sum()
         if count == 0:
@@ -166,7 +157,7 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
         logits = self.scorer.score(states.words, states.sentence, start, end)
         logits = logits if self.output is None else self.output(logits)
         targets = nn.functional.one_hot(label[long], self.config.num_labels).bool()
-        annotated = states.annotated_labels
+        annotated = gold.annotated_labels
         if annotated is not None:
             annotated = annotated[long.nonzero(as_tuple=True)[0]]
-        return self.classification_loss(logits[long].float(), targets, annotated), count
+        return classification_loss(logits[long].float(), targets, self.config.multi_label, annotated), count

@@ -63,17 +63,15 @@ def _scipy_assignment():
     return linear_sum_assignment
 
 
-def set_loss(
+def set_losses(
     logits: torch.Tensor,
     left: torch.Tensor,
     right: torch.Tensor,
     mask: torch.Tensor,
     targets: list[torch.Tensor],
     matches: list[tuple[torch.Tensor, torch.Tensor]],
-    class_weight: float = 1.0,
-    boundary_weight: float = 1.0,
     none_weight: float | None = None,
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Cross entropy of all types, predictions without a target being none, and of the boundaries of the matched ones.
 
     The types' is a mean over the B·K predictions; the boundaries' is a sum over words, as each is or is not the
@@ -106,4 +104,4 @@ def set_loss(
         boundary_loss = boundary_loss + F.binary_cross_entropy_with_logits(
             pointer[row, prediction].float(), is_boundary, exists, reduction="sum"
         )
-    return class_weight * type_loss + boundary_weight * boundary_loss / max(matched, 1)
+    return type_loss, boundary_loss / max(matched, 1)

@@ -1,4 +1,4 @@
-"""Sequence labelling: BIO tags, a linear-chain CRF and the head that any approach can carry (paper 001).
+"""Sequence labelling: BIO tags, a linear-chain CRF and the head that any approach can carry.
 
 Tag ids: 0 = O, `1 + 2·label` = B-label, `2 + 2·label` = I-label.
 """
@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from .decoding import Entity
+from .losses import Gold, exclude, reduce_loss
 
 
 def bio_tags(entities: torch.Tensor, length: int) -> torch.Tensor:
@@ -47,11 +48,6 @@ def bio_entities(tags: list[int], scores: list[float], labels: list[str]) -> lis
         if label is not None and start is None:
             start, open_label = i, label
     return entities
-
-
-def exclude(logits: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:
-    """Logits whose impossible classes have no probability (finite, so that a target of 0 times them is 0)."""
-    return logits.float().masked_fill(~possible, -1e4)
 
 
 class CRF(nn.Module):
@@ -120,7 +116,7 @@ class CRF(nn.Module):
 
 
 class TaggingHead(nn.Module):
-    """SeqNER (Eq. 5 of paper 001): one affine map from a word to 2m + 1 BIO tags, then softmax or a CRF.
+    """SeqNER (Eq. 5 of Ji et al., 2022): one affine map from a word to 2m + 1 BIO tags, then softmax or a CRF.
 
     It is a whole model in `seq_ner`, and the second head of any bundled span approach.
     """
@@ -137,14 +133,15 @@ class TaggingHead(nn.Module):
     def loss(
         self,
         logits: torch.Tensor,
-        entities: torch.Tensor,
+        gold: Gold,
         mask: torch.Tensor,
-        per_sentence: bool = False,
-        annotated_labels: torch.Tensor | None = None,
+        reduction: str = "span",
     ) -> torch.Tensor:
-        """The cross entropy of the words, or the CRF's negative log-likelihood: its mean over words, or its sum over
-        those of a sentence averaged over sentences. Labels that a sentence is not annotated with take no part."""
-        tags = bio_tags(entities, logits.size(1))
+        """The cross entropy of the words, or the CRF's negative log-likelihood: its mean over words, or (by
+        `"sentence"`) its sum over those of a sentence averaged over sentences. Labels that a sentence is not annotated
+        with take no part."""
+        tags = bio_tags(gold.entities, logits.size(1))
+        annotated_labels = gold.annotated_labels
         if annotated_labels is not None:
             outside = annotated_labels.new_ones(len(logits), 1)
             possible = torch.cat([outside, annotated_labels.repeat_interleave(2, dim=1)], dim=1)
@@ -153,7 +150,7 @@ class TaggingHead(nn.Module):
             total = self.crf.nll(logits, tags, mask).sum()
         else:
             total = nn.functional.cross_entropy(logits[mask].float(), tags[mask], reduction="sum")
-        return total / (len(logits) if per_sentence else mask.sum().clamp(min=1))
+        return reduce_loss(total, mask.sum(), len(logits), reduction)
 
     def candidates(
         self, logits: torch.Tensor, mask: torch.Tensor, labels: list[str], thresholds: list[float | None]

@@ -46,6 +46,12 @@ class WordInputs:
         self.vectors, self.lowercase, self.characters, self.pos_tagger = vectors, lowercase, characters, pos_tagger
         self.pos_ids = None if pos_tags is None else {tag: number for number, tag in enumerate(pos_tags, 2)}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Which of `WORD_INPUTS` are made."""
+        made = (self.vectors, self.characters, self.pos_ids is not None)
+        return tuple(name for name, is_made in zip(WORD_INPUTS, made, strict=True) if is_made)
+
     def of(self, words: Sequence[str], pos: Sequence[str] | None = None) -> dict[str, list]:
         """The inputs of a sentence, one element a word; `pos` are its part-of-speech tags, if they are known."""
         inputs: dict[str, list] = {}

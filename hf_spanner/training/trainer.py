@@ -97,6 +97,8 @@ class NestedNerTrainer(Trainer):
         )  # needed by `encode` before the base class sets them
         self._scored: NestedNerDataset | None = None  # the data set under evaluation: scores need its gold
         self._found: list = []  # the entities of the last evaluation
+        self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
+        self._term_count = 0
         self.predictions: dict[str, tuple] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
@@ -144,7 +146,7 @@ class NestedNerTrainer(Trainer):
         groups: dict[tuple[bool, bool], list] = {}
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
-                in_encoder = name.removeprefix("module.").startswith(tuple(model_of(model).encoder_lr_prefixes))
+                in_encoder = name.removeprefix("module.").startswith(tuple(model_of(model).pretrained_prefixes))
                 groups.setdefault((in_encoder, name in decayed), []).append(parameter)
         head_lr = self.args.head_learning_rate or self.args.learning_rate
         optimizer_class, kwargs = self.get_optimizer_cls_and_kwargs(self.args, model)
@@ -177,9 +179,24 @@ class NestedNerTrainer(Trainer):
             self._created_lr_scheduler = True
         return super().create_scheduler(num_training_steps, optimizer)
 
-    def compute_loss(self, model, inputs, *args, **kwargs):
+    def compute_loss(self, model, inputs, return_outputs: bool = False, num_items_in_batch=None):
         inputs = {key: value for key, value in inputs.items() if key != "places"}
-        return super().compute_loss(model, inputs, *args, **kwargs)
+        loss, output = super().compute_loss(model, inputs, True, num_items_in_batch)
+        if self.model.training:
+            for name, term in output.get("losses", {}).items():  # added up on the device, read when they are logged
+                self._terms[name] = self._terms.get(name, 0.0) + term.detach().mean()
+            self._term_count += 1
+        return (loss, output) if return_outputs else loss
+
+    def log(self, logs: dict[str, float], *args, **kwargs) -> None:
+        """With the training loss its terms by name, where there are several: their means since the last time."""
+        if "loss" in logs and self._term_count:
+            if len(self._terms) > 1:
+                means = torch.stack(list(self._terms.values())).float() / self._term_count
+                means = self.accelerator.gather(means.unsqueeze(0)).mean(0).tolist()
+                logs |= {f"loss_{name}": mean for name, mean in zip(self._terms, means, strict=True)}
+            self._terms, self._term_count = {}, 0
+        super().log(logs, *args, **kwargs)
 
     # ---------------------------------------------------------------------------------------------------- evaluation
 
@@ -291,13 +308,13 @@ def suit_arguments(args: NestedNerTrainingArguments, model, train_dataset: Neste
         args.metric_for_best_model = "typing_accuracy"  # there is no F1 where the spans are given
     if args.frozen_encoder_epochs:
         args.ddp_find_unused_parameters = True  # frozen parameters have no gradient to wait for
-    if getattr(model.config, "full_batch", False) and train_dataset is not None:
+    if model.config.full_batch and train_dataset is not None:
         batches = math.ceil(len(train_dataset) / args.train_batch_size)
         args.gradient_accumulation_steps = math.ceil(batches / args.world_size)  # one step an epoch
 
 
 def model_of(model):
     """The model inside whatever data parallelism or compilation has wrapped around it."""
-    while not hasattr(model, "encoder_lr_prefixes"):
+    while not hasattr(model, "pretrained_prefixes"):
         model = model.module if hasattr(model, "module") else model._orig_mod
     return model

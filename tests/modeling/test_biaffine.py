@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests_support import LABELS, SENTENCES, encoder_config, make_batch, without_gold
 from torch import nn
 
+from hf_spanner.modeling.losses import Gold, grid_loss
 from hf_spanner.modeling.modeling_biaffine_ner import BiaffineNerConfig, BiaffineNerForNestedNer, bilinear_band
-from hf_spanner.modeling.modeling_nested_ner import NestedNerOutput, WordStates
+from hf_spanner.modeling.modeling_nested_ner import NestedNerOutput
 from hf_spanner.training import NestedNerDataset, unreachable
 
 ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracles" / "biaffine_shallow.pt"
@@ -59,9 +60,7 @@ def test_scores_loss_and_entities_equal_the_authors():
                 assert torch.allclose(logits[row, start, end - start - 1], theirs, atol=1e-5)
     for row, chunks in enumerate(case["chunks"]):
         entities = torch.tensor([[(s, e, labels.index(label)) for label, s, e in chunks] or [(-1, -1, -1)]])
-        n = num_words[row : row + 1]
-        states = WordStates(None, None, n, None, None, None, None)
-        loss, _ = model.span_loss(logits[row : row + 1], states, entities)
+        loss, _ = grid_loss(logits[row : row + 1], num_words[row : row + 1], Gold(entities), model.config)
         assert loss.item() == pytest.approx(case["losses"][row].item(), rel=1e-5)
     found = model.decode(NestedNerOutput(logits=logits, num_words=num_words), overlap="nested")
     assert [{(e.label, e.start, e.end) for e in row} for row in found] == [set(map(tuple, c)) for c in case["decoded"]]

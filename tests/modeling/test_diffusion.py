@@ -24,7 +24,7 @@ from hf_spanner.modeling.diffusion import (
     spans_of_states,
     states_of_spans,
 )
-from hf_spanner.modeling.set_prediction import HungarianMatcher, set_loss
+from hf_spanner.modeling.set_prediction import HungarianMatcher, set_losses
 
 needs_oracle = pytest.mark.skipif(not ORACLES.is_dir(), reason="the oracles of ../shared are not here")
 
@@ -242,16 +242,17 @@ def test_the_loss_of_a_hand_worked_case():
     pointer = torch.tensor([[[50.0, -50.0], [50.0, -50.0]]])
     targets, matches = [torch.tensor([[0, 0, 1]])], [(torch.tensor([1]), torch.tensor([0]))]
     mask = torch.ones(1, 2, dtype=torch.bool)
-    loss = set_loss(logits, pointer, pointer, mask, targets, matches, none_weight=0.5)
-    assert loss.item() == pytest.approx((0.5 + 1) / 2 * torch.log(torch.tensor(3.0)).item())
+    types, boundaries = set_losses(logits, pointer, pointer, mask, targets, matches, none_weight=0.5)
+    assert boundaries.item() == pytest.approx(0, abs=1e-6)
+    assert types.item() == pytest.approx((0.5 + 1) / 2 * torch.log(torch.tensor(3.0)).item())
 
 
 def test_words_that_do_not_exist_cost_nothing():
     logits, pointer = torch.zeros(1, 1, 2), torch.zeros(1, 1, 3)
     targets, matches = [torch.tensor([[0, 1, 1]])], [(torch.tensor([0]), torch.tensor([0]))]
     mask = torch.tensor([[True, True, False]])
-    loss = set_loss(logits, pointer, pointer, mask, targets, matches, class_weight=0.0)
-    assert loss.item() == pytest.approx(4 * torch.log(torch.tensor(2.0)).item())
+    _, boundaries = set_losses(logits, pointer, pointer, mask, targets, matches)
+    assert boundaries.item() == pytest.approx(4 * torch.log(torch.tensor(2.0)).item())
 
 
 @needs_oracle
@@ -267,8 +268,8 @@ def test_matching_loss_and_gradients_are_the_authors():
         matches = matcher(logits, *pointers, list(targets))
         for rows, mine, theirs in zip(targets, matches, case["indices"], strict=True):  # copies may be exchanged
             assert torch.equal(mine[0], theirs[0]) and torch.equal(rows[mine[1]], rows[theirs[1]]), case["name"]
-        weights = case["weights"]["loss_class"], case["weights"]["loss_boundary"]
-        loss = set_loss(logits, *pointers, case["token_mask"], list(targets), matches, *weights)
+        types, boundaries = set_losses(logits, *pointers, case["token_mask"], list(targets), matches)
+        loss = case["weights"]["loss_class"] * types + case["weights"]["loss_boundary"] * boundaries
         assert loss.item() == pytest.approx(case["total"].item(), rel=1e-5), case["name"]
         loss.backward()
         for tensor, key in ((logits, "grad_logits"), (left, "grad_left"), (right, "grad_right")):

@@ -15,6 +15,7 @@ import hf_spanner
 from hf_spanner.benchmarks.dspert_speed import compare_forward, per_size_loop
 from hf_spanner.modeling.aggregation import AGGREGATIONS, Aggregation
 from hf_spanner.modeling.boundary_smoothing import smooth_targets
+from hf_spanner.modeling.losses import Gold
 from hf_spanner.modeling.modeling_dspert import DspertConfig, DspertForNestedNer
 from hf_spanner.modeling.modeling_nested_ner import WordStates
 from hf_spanner.modeling.span_transformer import SpanTransformer, encoder_layers, read_block, span_block
@@ -171,10 +172,10 @@ def test_the_shallow_model_equals_the_authors():
         states = WordStates(hidden[row : row + 1], None, num_words[row : row + 1], None, None, None, None)
         entities = torch.tensor([chunks[row] or [(-1, -1, -1)]])
         with torch.no_grad():
-            output = model.recognise(states, entities)
+            output = model.recognise(states, Gold(entities))
         cells = [(0, i, k) for k in range(4) for i in range(n - k)]
         assert torch.allclose(torch.stack([output.logits[c] for c in cells]), case["scores"][row], atol=1e-5)
-        assert output.loss.item() == pytest.approx(case["losses"][row].item(), rel=1e-5)
+        assert output.losses["spans"].item() == pytest.approx(case["losses"][row].item(), rel=1e-5)
 
 
 # --------------------------------------------------------------------------------- the fast path and the plain loop
@@ -324,11 +325,11 @@ def test_from_encoder_starts_span_blocks_as_the_encoders(encoder_folder):
 
 def test_copied_blocks_train_at_the_encoders_rate():
     model = tiny()
-    slow = {name for name, _ in model.named_parameters() if name.startswith(tuple(model.encoder_lr_prefixes))}
+    slow = {name for name, _ in model.named_parameters() if name.startswith(tuple(model.pretrained_prefixes))}
     assert any(name.startswith("span_transformer.blocks.") for name in slow)
     model = tiny(aggregation="additive")
     fast = {
-        name.split(".")[0] for name, _ in model.named_parameters() if not name.startswith(model.encoder_lr_prefixes)
+        name.split(".")[0] for name, _ in model.named_parameters() if not name.startswith(model.pretrained_prefixes)
     }
     assert fast == {"span_transformer", "word_lstm", "span_lstm", "classifier"}  # span_transformer.aggregate alone
 
@@ -462,7 +463,7 @@ def test_bundled_with_a_tagging_head(tokenizer):
 @pytest.mark.parametrize("shallow_ffn", [True, False])
 def test_shallow_models_of_every_kind_train(how, shallow_ffn):
     model = tiny(span_depth=0, aggregation=how, shallow_ffn=shallow_ffn).train()
-    assert model.span_transformer is None and not model.needs_hidden_states
+    assert model.span_transformer is None
     output = model(**one_word_a_token([6, 4], [[[0, 2, 0]], [[1, 4, 1]]]), output_span_representations=True)
     output.loss.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests_support import LABELS, encoder_config, make_batch
 
+from hf_spanner.modeling.losses import Gold, grid_loss
 from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer, SpanScorer
 
 
@@ -76,7 +77,8 @@ def test_at_most_so_many_negatives_enter_the_loss(tokenizer):
     batch = make_batch(tokenizer, [sentence])
     net = model(max_span_length=3, max_negatives=2)
     states = net.encode(**{k: batch[k] for k in ("input_ids", "attention_mask", "word_ids", "num_words")})
-    _, count = net.span_loss(net.scorer(states.words, states.sentence, 3), states, batch["entities"], 2)
+    logits = net.scorer(states.words, states.sentence, 3)
+    _, count = grid_loss(logits, states.num_words, Gold(batch["entities"]), net.config, max_negatives=2)
     assert count == 3  # one gold span, two others
 
 

@@ -7,6 +7,7 @@ from conftest import ORACLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hf_spanner.modeling.losses import Gold
 from hf_spanner.modeling.tagging import CRF, TaggingHead, bio_entities, bio_tags
 
 LABELS = ["A", "B"]
@@ -123,9 +124,11 @@ def test_the_mean_loss_is_over_words_with_and_without_crf():
     mask = torch.tensor([[True, True], [True, False]])
     head = TaggingHead(4, 2, 0.0, crf=False)
     logits = torch.zeros(2, 2, 5)
-    assert head.loss(logits, entities, mask).item() == pytest.approx(torch.log(torch.tensor(5.0)).item())
+    assert head.loss(logits, Gold(entities), mask).item() == pytest.approx(torch.log(torch.tensor(5.0)).item())
     head = TaggingHead(4, 2, 0.0, crf=True)
-    assert head.loss(logits, entities, mask).item() == pytest.approx(torch.log(torch.tensor(5.0)).item(), abs=1e-5)
+    assert head.loss(logits, Gold(entities), mask).item() == pytest.approx(
+        torch.log(torch.tensor(5.0)).item(), abs=1e-5
+    )
 
 
 def test_the_loss_may_be_averaged_over_sentences():
@@ -134,5 +137,5 @@ def test_the_loss_may_be_averaged_over_sentences():
     logits = torch.randn(2, 2, 5)
     for crf in (False, True):
         head = TaggingHead(4, 2, 0.0, crf=crf)
-        by_word, by_sentence = head.loss(logits, entities, mask), head.loss(logits, entities, mask, per_sentence=True)
+        by_word, by_sentence = (head.loss(logits, Gold(entities), mask, how) for how in ("span", "sentence"))
         assert by_sentence.item() == pytest.approx(by_word.item() * 3 / 2, rel=1e-5)

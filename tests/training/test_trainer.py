@@ -215,3 +215,14 @@ def test_a_data_set_of_splits_is_refused_with_the_remedy(tokenizer, tmp_path):
     splits = DatasetDict({"train": Dataset.from_list(records()), "test": Dataset.from_list(records())})
     with pytest.raises(ValueError, match=r"has the splits 'train', 'test': name the one .*data\['train'\]"):
         trainer(tmp_path, tokenizer, data=splits)
+
+
+def test_the_terms_of_the_loss_are_logged_by_name(tokenizer, tmp_path):
+    train = trainer(tmp_path, tokenizer, net=model(bundle_weight=0.3, max_span_length=3), logging_steps=2)
+    train.train()
+    logged = [entry for entry in train.state.log_history if "loss" in entry]
+    assert len(logged) == 5
+    for entry in logged:
+        terms = {name: value for name, value in entry.items() if name.startswith("loss_")}
+        assert set(terms) == {"loss_tags", "loss_spans", "loss_long"}
+        assert sum(map(float, terms.values())) == pytest.approx(float(entry["loss"]), abs=2e-3)

@@ -1,0 +1,101 @@
+"""Losses that approaches share: of the span grid, and of any list of classified spans. Pure functions.
+
+An approach names the terms of its loss, `NestedNerOutput.losses`, each with its weight; the base class adds them up.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from .boundary_smoothing import smooth_targets
+from .configuration_nested_ner import NestedNerConfig
+from .spans import first_labels, sample_negatives, span_mask, span_targets
+
+
+@dataclass
+class Gold:
+    """What a batch is annotated with."""
+
+    entities: torch.Tensor  # (B, E, 3) start, end, label id; padded with -1
+    annotated_labels: torch.Tensor | None = None  # (B, m), if not every sentence is annotated with every label
+
+    def require_all_labels(self, approach: str) -> None:
+        """For approaches whose loss cannot leave a label out."""
+        if self.annotated_labels is not None:
+            raise ValueError(
+                f"{approach} must be trained against all its labels: train on corpora of different labels one by one, "
+                "or choose an approach that scores all spans, such as span_ner."
+            )
+
+
+def grid_loss(
+    logits: torch.Tensor,
+    num_words: torch.Tensor,
+    gold: Gold,
+    config: NestedNerConfig,
+    max_negatives: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Summed classification loss over the gold spans and (a sample of) the others of the grid, and their number.
+
+    Args:
+        logits: `(B, T, K, classes)`.
+        num_words: `(B,)`, in the unit of the grid.
+        max_negatives: how many spans without an entity are drawn from each sentence; None for all.
+    """
+    _, length, max_span, _ = logits.shape
+    targets = span_targets(gold.entities, length, max_span, config.num_labels)  # (B, T, K, m)
+    mask = span_mask(num_words, length, max_span)
+    is_entity = targets.any(-1)
+    if max_negatives is None:
+        chosen = mask
+    else:
+        chosen = is_entity | sample_negatives((mask & ~is_entity).flatten(1), max_negatives).view_as(is_entity)
+    if config.boundary_smoothing:
+        targets = smooth_targets(
+            gold.entities,
+            num_words,
+            length,
+            max_span,
+            config.num_labels,
+            config.boundary_smoothing,
+            config.smoothing_size,
+            keep_long=config.smooth_long_entities,
+            normalise=not config.multi_label,
+        )
+    annotated = gold.annotated_labels
+    if annotated is not None:
+        annotated = annotated[:, None, None].expand(-1, length, max_span, -1)
+        if config.exclusive_labels:
+            annotated = annotated | is_entity.unsqueeze(-1)
+        annotated = annotated[chosen]
+    return classification_loss(logits[chosen].float(), targets[chosen], config.multi_label, annotated), chosen.sum()
+
+
+def classification_loss(
+    logits: torch.Tensor, targets: torch.Tensor, multi_label: bool, annotated: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Summed loss of `(N, classes)` logits: cross entropy, or binary with `multi_label`.
+
+    Targets are label flags `(N, m)`, or probabilities `(N, m + 1)` of none and the labels. Where `annotated`
+    `(N, m)` is false a label takes no part.
+    """
+    soft = targets.is_floating_point()
+    if multi_label:
+        targets = targets[:, 1:] if soft else targets
+        weight = None if annotated is None else annotated.float()
+        return F.binary_cross_entropy_with_logits(logits, targets.float(), weight, reduction="sum")
+    if annotated is not None:
+        none = annotated.new_ones(len(annotated), 1)
+        logits = exclude(logits, torch.cat([none, annotated], dim=1))
+    return F.cross_entropy(logits, targets if soft else first_labels(targets), reduction="sum")
+
+
+def exclude(logits: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:
+    """Logits whose impossible classes have no probability (finite, so that a target of 0 times them is 0)."""
+    return logits.float().masked_fill(~possible, -1e4)
+
+
+def reduce_loss(total: torch.Tensor, count: torch.Tensor, sentences: int, reduction: str) -> torch.Tensor:
+    """A summed loss as a mean over the `count` spans (or words) of the batch, or over its sentences."""
+    return total / (sentences if reduction == "sentence" else count.clamp(min=1))
