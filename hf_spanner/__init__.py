@@ -34,6 +34,16 @@ from .tokenization import load_tokenizer  # noqa: E402
 
 register_all()
 
+
+def _publish(model_or_pipeline, repo_id: str, **kwargs):
+    """What `push_to_hub` of a model or a pipeline does with the package; imported when it is used."""
+    from .hub import publish
+
+    return publish(model_or_pipeline, repo_id, **kwargs)
+
+
+NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
+
 # Names that pull in datasets, accelerate or the Trainer are imported when first used: reading text needs none of them.
 _LAZY = {
     "NestedNerCollator": ".training.features",

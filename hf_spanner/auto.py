@@ -47,17 +47,8 @@ def approach(name: str) -> type[NestedNerPreTrainedModel]:
     return APPROACHES[name]
 
 
-def _publish(model_or_pipeline, repo_id: str, **kwargs):
-    """What `push_to_hub` of a model or a pipeline does with the package; imported when it is used."""
-    from .hub import publish, publish_pipeline
-
-    push = publish_pipeline if isinstance(model_or_pipeline, NestedNerPipeline) else publish
-    return push(model_or_pipeline, repo_id, **kwargs)
-
-
 def register_all() -> None:
     """Make `AutoConfig`, `AutoModel…` and `pipeline("nested-ner")` know the approaches. Safe to call twice."""
-    NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
     for model_type, model in APPROACHES.items():
         AutoConfig.register(model_type, model.config_class, exist_ok=True)
         for auto in (AutoModel, AutoModelForTokenClassification, AutoModelForNestedNer):

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from .metrics.tasks import TASKS
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 from .record import public
 
@@ -56,7 +57,7 @@ def make_card(model, tokenizer, name: str, record: Mapping[str, Any], about: Abo
         language=about.language,
         license=about.license,
         tags=["nested-ner", "named-entity-recognition", "hf_spanner", config.model_type, *(about.tags or [])],
-        metrics=["precision", "recall", "f1"] if model.task == "finding" else ["accuracy"],
+        metrics=TASKS[model.task].card_metrics,
         model_name=name.rstrip("/").split("/")[-1],
         eval_results=[row for split, scores in results.items() for row in eval_results(split, scores, record, about)]
         or None,
@@ -87,11 +88,9 @@ def summary(model, record: Mapping, about: About) -> str:
     on = f" on [{base}](https://huggingface.co/{base})" if base else ""
     data = (_list(about.datasets) or record.get("datasets") or [record.get("data")])[0]
     trained = f", trained on {data}" if data else ""
-    finds = (
-        "types spans that it is given" if model.task == "typing" else "finds named entities, also those inside others,"
-    )
     return (
-        f"A `{config.model_type}` model of hf_spanner{trained}{on}. It {finds} with {len(config.labels)} labels: "
+        f"A `{config.model_type}` model of hf_spanner{trained}{on}. "
+        f"It {TASKS[model.task].does} with {len(config.labels)} labels: "
         f"{', '.join(f'`{label}`' for label in config.labels)}."
     )
 

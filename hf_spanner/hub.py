@@ -3,6 +3,7 @@
 `model.push_to_hub`, `pipeline.push_to_hub`, `trainer.push_to_hub` and `hf-spanner push` all end in [`publish`].
 """
 
+import inspect
 import os
 import tempfile
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from huggingface_hub.errors import EntryNotFoundError
 from transformers.utils import cached_file
 
 from .cards import GENERATED, About, eval_results_files, make_card
+from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 from .record import RECIPE, RECORD, public, read_record, write_record
 from .refusals import in_one_sentence
@@ -24,7 +26,7 @@ CARD = "README.md"
 
 
 def publish(
-    model,
+    model: NestedNerPreTrainedModel | NestedNerPipeline,
     repo_id: str,
     *,
     tokenizer=None,
@@ -39,7 +41,7 @@ def publish(
     max_shard_size: int | str = "50GB",
     **about,
 ) -> CommitInfo:
-    """Upload a model with tokenizer, code, card, recipe, record and results.
+    """Upload a model (or a pipeline's) with tokenizer, code, card, recipe, record and results.
 
     What is not given is taken from where the model was loaded. A card written by hand, there or on the Hub, is kept.
 
@@ -53,6 +55,8 @@ def publish(
         raise TypeError(
             f"push_to_hub knows no argument {unknown[0]!r}; of the card it takes {', '.join(About.names())}."
         )
+    if isinstance(model, NestedNerPipeline):
+        model, tokenizer = model.model, tokenizer or model.tokenizer
     api = HfApi(token=token)
     with tempfile.TemporaryDirectory() as folder, in_one_sentence(repo_id, revision, "pushing"):
         repo_id = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
@@ -152,9 +156,7 @@ def is_handwritten(card: str | os.PathLike | None) -> bool:
 
 def other_code(folder: str | os.PathLike) -> set[str]:
     """The modelling files of other approaches: an earlier push may have left them in the repository."""
-    from . import modeling
-
-    ours = {file.name for file in Path(modeling.__file__).parent.glob("*.py")}
+    ours = {file.name for file in Path(inspect.getfile(NestedNerPipeline)).parent.glob("*.py")}
     return ours - {file.name for file in Path(folder).glob("*.py")} - {"__init__.py"}
 
 
@@ -163,8 +165,3 @@ def _download(api: HfApi, repo_id: str, file: str, revision: str | None, token) 
         return api.hf_hub_download(repo_id, file, revision=revision, token=token)
     except EntryNotFoundError:
         return None
-
-
-def publish_pipeline(pipeline: NestedNerPipeline, repo_id: str, **kwargs) -> CommitInfo:
-    """[`publish`] for a pipeline: its model and its tokenizer."""
-    return publish(pipeline.model, repo_id, **{"tokenizer": pipeline.tokenizer, **kwargs})

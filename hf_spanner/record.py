@@ -39,7 +39,6 @@ SETTINGS = (  # of the training arguments, those that a reader needs to train th
 def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, Any]:
     """The record of what `trainer` did; `results` are scores by split, `more` is what only the caller knows."""
     from . import __version__
-    from .training.reach import reach_report
 
     args, state, model = trainer.args, trainer.state, trainer.model
     data = {"validation": trainer.eval_dataset} if hasattr(trainer.eval_dataset, "sentences") else {}
@@ -56,7 +55,7 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
         "best_checkpoint": Path(state.best_model_checkpoint).name if state.best_model_checkpoint else None,
         "history": [entry for entry in state.log_history if "eval_loss" in entry],
         "sentences": {split: len(part.sentences) for split, part in data.items()},
-        "reach": [reach_report(split, part, model) for split, part in data.items()],
+        "reach": list(trainer.reach.values()),
         "labels": label_examples(train),
         "example": example_sentence(train),
         "results": dict(results),

@@ -12,7 +12,7 @@ from huggingface_hub import errors as hub
 from safetensors import SafetensorError
 from transformers.utils import cached_file
 
-from .modeling.saving import DISK_FULL
+from .modeling.folders import DISK_FULL
 
 LOGIN = "log in with `hf auth login` or set HF_TOKEN"
 NO_SAFETENSORS = re.compile(r"(does not appear to have a|no) file named model\.safetensors")

@@ -13,7 +13,7 @@ from transformers.pipelines.base import ChunkPipeline
 
 from .decoding import Entity, check_overlap, nesting, thresholds_of
 from .encoding import Reader, Reading
-from .saving import whole_or_not_at_all
+from .folders import whole_or_not_at_all
 from .words import split_words
 
 logger = logging.getLogger(__name__)

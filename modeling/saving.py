@@ -1,57 +1,15 @@
-"""Saved folders that are complete: written whole or not at all, with the code that runs them, never as pickles."""
+"""Saved models that are complete: with the code that runs them, and never as pickles."""
 
 import inspect
 import os
-import re
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from transformers.modeling_utils import PreTrainedModel
-from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from .configuration_nested_ner import CODE_FIELDS
-
-DISK_FULL = re.compile(r"No space left on device|os error 28")
-
-
-@contextmanager
-def whole_or_not_at_all(folder: str | os.PathLike) -> Iterator[Path]:
-    """A place to write to; what is there at the end moves to `folder`, `config.json` last; on an error nothing does.
-
-    A folder without `config.json` is no model. While files are moved it has none, so whatever the moment at which the
-    process is killed, the folder holds the model of before, or the new one, or none.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f".saving-{os.getpid()}"  # inside, so that moving is renaming
-    aside.mkdir()
-    try:
-        yield aside
-        files = sorted(file.relative_to(aside) for file in aside.rglob("*") if file.is_file())
-        if Path(CONFIG_NAME) in files:
-            (folder / CONFIG_NAME).unlink(missing_ok=True)
-            _remove_other_weights(folder, {file.name for file in files})
-        for file in sorted(files, key=lambda file: file == Path(CONFIG_NAME)):
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(aside / file, folder / file)
-    except Exception as error:
-        if DISK_FULL.search(str(error)):  # safetensors has an exception of its own for it
-            raise OSError(f"The disk is full: {folder} was not saved; free some space and save again.") from error
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _remove_other_weights(folder: Path, new: set[str]) -> None:
-    """One file and several shards of an earlier save must not stand beside each other: loading takes the wrong one."""
-    stem, suffix = os.path.splitext(SAFE_WEIGHTS_NAME)
-    if SAFE_WEIGHTS_NAME in new or SAFE_WEIGHTS_INDEX_NAME in new:
-        shards = list(folder.glob(f"{stem}-[0-9]*-of-[0-9]*{suffix}"))
-        for file in (folder / SAFE_WEIGHTS_NAME, folder / SAFE_WEIGHTS_INDEX_NAME, *shards):
-            if file.name not in new:
-                file.unlink(missing_ok=True)
+from .folders import whole_or_not_at_all
+from .pipeline_nested_ner import NestedNerPipeline  # transformers copies what a model's files import: it comes along
 
 
 def remove_other_code(folder: str | os.PathLike, source: str, needed: Path) -> None:
@@ -76,9 +34,6 @@ class SelfContainedModel(PreTrainedModel):
 
         Whatever happens meanwhile, the folder never looks complete before it is.
         """
-        # Imported here and used by name: transformers copies what a model's file imports, so the pipeline comes along.
-        from .pipeline_nested_ner import NestedNerPipeline
-
         if not is_main_process:
             return super().save_pretrained(save_directory, is_main_process=False, **kwargs)
         if kwargs.get("push_to_hub"):

@@ -17,11 +17,11 @@ from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
 from hf_spanner.cards import About, make_card
-from hf_spanner.commands.tune_threshold import write_threshold
 from hf_spanner.data import label_names, load_nested_ner, resplit_words
 from hf_spanner.default import FOLDER
 from hf_spanner.evaluation import score_groups, tune_threshold
 from hf_spanner.evaluation.thresholds import FLOOR as LEAST
+from hf_spanner.evaluation.thresholds import write_threshold
 from hf_spanner.inference import predict_sentences
 from hf_spanner.metrics import format_scores, score_entities
 from hf_spanner.pipelines import load_model

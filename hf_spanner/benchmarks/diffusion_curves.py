@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.pictures import BLUE, GREY, RED, require_matplotlib
 from ..inference import predict_sentences
 from ..metrics import score_entities
 from .timing import interleave
@@ -75,8 +76,6 @@ def curves_table(rows: Sequence[Mapping]) -> str:
 
 def draw_curves(rows: Sequence[Mapping], title: str = "") -> Figure:
     """F1 (mean, and the range over seeds) above, relative speed below; γ on the left, K on the right."""
-    from ..analysis.pictures import BLUE, GREY, RED, require_matplotlib
-
     require_matplotlib()
     from matplotlib.figure import Figure
 

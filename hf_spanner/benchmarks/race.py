@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 
-from ..commands.evaluate import score_model, write_predictions
-from ..commands.systems import load_split
-from ..evaluation import list_mentions, read_predictions, score_groups
+from ..analysis.pictures import BLUE, require_matplotlib
+from ..data.splits import load_split
+from ..evaluation import list_mentions, read_predictions, write_predictions
 from ..evaluation.comparison import SentenceCounts, compare_systems
+from ..evaluation.scoring import score_predictions
 from ..inference import predict_sentences
 from ..pipelines import load_model
 from .inference import compare_speed
@@ -69,7 +70,7 @@ def run_entrant(
     model, tokenizer = load_model(str(name))
     found = predict_sentences(model, tokenizer, sentences)
     write_predictions(str(name.with_suffix(".jsonl")), sentences, found)
-    scores = score_model(model, found, sentences)
+    scores = score_predictions(model, found, sentences, groups=True)
     record = json.loads((name / "training.json").read_text(encoding="utf-8"))
     row = {
         "entrant": entrant,
@@ -79,7 +80,7 @@ def run_entrant(
         "sentences": len(sentences),
         **{key: scores[key] for key in ("precision", "recall", "f1", "support", "predicted", "correct")},
         "validation_f1": record["results"]["validation"]["f1"],
-        "groups": {key: value for key, value in score_groups(found, sentences).items() if key in ("length", "depth")},
+        "groups": {key: value for key, value in scores["groups"].items() if key in ("length", "depth")},
         "parameters": sum(p.numel() for p in model.parameters()),
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
         "memory_mib": usage.ru_maxrss / 1024,
@@ -148,6 +149,17 @@ def read_race(folder: str | Path) -> list[dict]:
     return corpora
 
 
+def write_race(results: str | Path, folder: str | Path) -> str:
+    """The table of a race and its plot, from its saved results, as race.md, race.svg and race.png; the table again."""
+    corpora = read_race(results)
+    table, figure, folder = race_table(corpora), draw_race(corpora), Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "race.md").write_text(table + "\n", encoding="utf-8")
+    for suffix in ("svg", "png"):
+        figure.savefig(folder / f"race.{suffix}", dpi=150)
+    return table
+
+
 def race_table(corpora: Sequence[Mapping]) -> str:
     """Markdown: for each corpus its entrants, best first."""
     parts = []
@@ -186,8 +198,6 @@ def race_table(corpora: Sequence[Mapping]) -> str:
 
 def draw_race(corpora: Sequence[Mapping]) -> Figure:
     """F1 against reading speed, a panel for each corpus."""
-    from ..analysis.pictures import BLUE, require_matplotlib
-
     require_matplotlib()
     from matplotlib.figure import Figure
 

@@ -1,13 +1,13 @@
 """`hf-spanner pictures`: pictures of what a model thinks of the gold entities, as PNG and SVG."""
 
-import argparse
 import sys
 from pathlib import Path
 
 from ..analysis.pictures import PICTURES, draw_pictures, require_matplotlib
 from ..analysis.probabilities import gold_probabilities
+from ..data.splits import load_split
 from ..pipelines import load_model
-from .systems import add_data_arguments, load_split
+from .options import add_data_arguments, make_parser
 
 EPILOG = """\
 pictures:
@@ -18,12 +18,7 @@ pictures:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="hf-spanner pictures",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("pictures", __doc__, EPILOG)
     add_data_arguments(parser)
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
     parser.add_argument("--output", required=True, help="the folder for the pictures")

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from transformers.utils import logging
+
 from ..display import render, use_color
-from .decoding import add_decoding_arguments, decoding_options
+from ..pipelines import load_model, pipeline
+from .options import add_decoding_arguments, decoding_options, make_parser
 
 EPILOG = """\
 examples:
@@ -25,7 +28,7 @@ characters of that text. Text is UTF-8.
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = make_parser()
+    parser = predict_parser()
     args = parser.parse_intermixed_args(argv)  # texts may stand before and after the options
     source = input_of(args, parser)
     options = decoding_options(args)
@@ -52,13 +55,8 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hf-spanner predict",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def predict_parser() -> argparse.ArgumentParser:
+    parser = make_parser("predict", __doc__, EPILOG)
     parser.add_argument("text", nargs="*", metavar="TEXT", help="texts to read")
     parser.add_argument(
         "--model", default="default", help="folder or Hub id of a trained model (default: the one of the package)"
@@ -125,10 +123,6 @@ def _decode(data: bytes, where: str) -> str:
 
 def load_pipeline(name: str):
     """The pipeline of a folder or a model on the Hub."""
-    from transformers.utils import logging
-
-    from ..pipelines import load_model, pipeline
-
     logging.disable_progress_bar()
     return pipeline(*load_model(name))
 

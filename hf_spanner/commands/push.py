@@ -1,11 +1,11 @@
 """`hf-spanner push`: a trained model to the Hub, with tokenizer, code, card, recipe and results."""
 
-import argparse
 from pathlib import Path
 
 from ..cards import About
 from ..hub import publish, save_repository
 from ..pipelines import load_model
+from .options import make_parser
 
 EPILOG = """\
 examples:
@@ -15,12 +15,7 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="hf-spanner push",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("push", __doc__, EPILOG)
     parser.add_argument("model", help="folder (or Hub id) of a trained model")
     parser.add_argument("repo_id", help="the repository, owner/name; made if it does not exist")
     parser.add_argument("--private", action="store_true", default=None, help="make it private, if it is new")

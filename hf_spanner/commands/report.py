@@ -1,14 +1,14 @@
 """`hf-spanner report`: understand a model's results, on one HTML page, as JSON and as Markdown."""
 
-import argparse
 import json
 from pathlib import Path
 
 from .. import __version__
-from ..evaluation import list_errors, list_mentions
+from ..data.splits import load_split
+from ..evaluation import System, list_errors, list_mentions
 from ..evaluation.summary import summarise_mentions
 from ..report import report_markdown, report_page
-from .systems import System, add_report_arguments, load_split, training_sentences, write_outputs
+from .options import add_report_arguments, make_parser, training_sentences, write_outputs
 
 EPILOG = """\
 examples:
@@ -22,12 +22,7 @@ SYSTEM is a trained model (folder or Hub id), or a JSON Lines file of prediction
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="hf-spanner report",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("report", __doc__, EPILOG)
     add_report_arguments(parser)
     parser.add_argument("system", metavar="[NAME=]SYSTEM", help="a trained model or a file of predictions")
     args = parser.parse_args(argv)

@@ -3,7 +3,7 @@
 import logging
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,6 @@ import transformers
 from ..auto import approach
 from ..building import VectorArguments, build_model
 from ..data import (
-    by_corpus,
     join_corpora,
     join_sentences,
     label_names,
@@ -20,15 +19,14 @@ from ..data import (
     resplit_words,
     suggest_overlap,
 )
+from ..evaluation.scoring import score_predictions
 from ..hub import write_companions
 from ..metrics import format_scores
 from ..pipelines import load_config, load_model
 from ..record import base_model, hub_id, training_record
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.lora import add_lora, merge_lora
-from ..training.reach import reach_report
 from .arguments import parse_with_recipe
-from .evaluate import evaluate_model
 
 
 @dataclass(kw_only=True)
@@ -135,19 +133,21 @@ def main(argv: list[str] | None = None) -> int:
         eval_dataset=data["validation"],
         processing_class=tokenizer,
     )
-    say(reach_report("train", trainer.train_dataset, model))
-    say(reach_report("validation", trainer.eval_dataset, model))
+    for line in trainer.reach.values():
+        say(line)
     trainer.train(resume_from_checkpoint=True if run.resume else None)
 
     if lora is not None:
         merge_lora(lora)
     trainer.save_model()
-    # Every process scores (its model is the same), one of them writes.
-    results, batch_size = {}, args.per_device_eval_batch_size
+    for split in ("validation", "test"):  # every process takes part; what was read in training is not read again
+        if split in data and split not in trainer.predictions:
+            trainer.evaluate(data[split], metric_key_prefix="eval" if split == "validation" else split)
     if trainer.is_world_process_zero():
-        for name, part in parts_to_score(data):
-            results[name] = evaluate_model(trainer.model, tokenizer, part, batch_size, groups=True)
-            say(f"\n{name} ({len(part):,} sentences)\n{format_scores(results[name])}")
+        results = {}
+        for name, found, sentences in parts_to_score(trainer.predictions):
+            results[name] = score_predictions(model, found, sentences, groups=True)
+            say(f"\n{name} ({len(sentences):,} sentences)\n{format_scores(results[name])}")
         built_on = run.model or (None if model.config.encoder_config is None else run.encoder)
         trainer.record = training_record(
             trainer,
@@ -193,13 +193,15 @@ def like(part, sentences: list):
     return type(part).from_list(sentences, features=part.features)
 
 
-def parts_to_score(data) -> Iterator[tuple[str, Iterable]]:
-    """Validation and test, and of several corpora each one's."""
-    for split in ("validation", "test"):
-        if split in data:
-            yield split, data[split]
-            for corpus, part in by_corpus(data[split]):
-                yield f"{split} of {corpus}", part
+def parts_to_score(predictions: Mapping[str, tuple]) -> Iterator[tuple[str, list, list]]:
+    """What was found in validation and test data, and the gold sentences; of several corpora each one's, too."""
+    for split, (found, dataset) in predictions.items():
+        yield split, found, dataset.sentences
+        of = [sentence.get("corpus") for sentence in dataset.sentences]
+        if len(set(of)) > 1:
+            for corpus in dict.fromkeys(of):
+                chosen = [i for i, name in enumerate(of) if name == corpus]
+                yield f"{split} of {corpus}", [found[i] for i in chosen], [dataset.sentences[i] for i in chosen]
 
 
 def with_validation(data, seed: int, say):

@@ -1,20 +1,18 @@
 """`hf-spanner tune-threshold`: the threshold with the best F1 on validation data, for all labels or for each."""
 
-import argparse
 import json
-import os
 from pathlib import Path
 
+from ..data.splits import load_split
 from ..evaluation import f1_at, tune_threshold, tune_thresholds
-from ..evaluation.thresholds import FLOOR
-from ..inference import predict_sentences
+from ..evaluation.thresholds import predict_candidates, write_threshold
 from ..metrics import score_entities
 from ..pipelines import load_model
-from .systems import add_data_arguments, load_split
+from .options import add_data_arguments, make_parser
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="hf-spanner tune-threshold", description=__doc__)
+    parser = make_parser("tune-threshold", __doc__)
     add_data_arguments(parser, split="validation")
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
     parser.add_argument("--per-label", action="store_true", help="a threshold for each label, not one for all")
@@ -35,10 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         raise ValueError(f"{args.model} types spans that it is given: there is no threshold to tune.")
     overlap = args.overlap or model.config.overlap
     options = {"head": args.head, "progress": True}
-    default = predict_sentences(model, tokenizer, sentences, args.batch_size, overlap=overlap, **options)
-    candidates = predict_sentences(
-        model, tokenizer, sentences, args.batch_size, threshold=FLOOR, overlap="any", **options
-    )
+    candidates, default = predict_candidates(model, tokenizer, sentences, overlap, args.batch_size, **options)
     if args.per_label:
         threshold = tune_thresholds(candidates, gold, model.config.labels, overlap).threshold
         threshold = {label: round(value, 4) for label, value in threshold.items()}
@@ -59,12 +54,3 @@ def main(argv: list[str] | None = None) -> int:
     write_threshold(config, threshold)
     print(f"Saved to {config}")
     return 0
-
-
-def write_threshold(config: Path, threshold: float | dict[str, float]) -> None:
-    """Set the threshold in a saved configuration and leave the rest as it is."""
-    content = json.loads(config.read_text(encoding="utf-8"))
-    content["threshold"] = threshold
-    aside = config.with_name("config.json.tmp")
-    aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, config)

@@ -13,20 +13,24 @@ from .comparison import bootstrap_f1, compare_systems, found_by, holm
 from .errors import KINDS, Error, confusion, list_errors, summarise_errors
 from .groups import format_groups, groupings, label_consistency, score_groups, unseen_density
 from .mentions import Mention, list_mentions, score_mentions
-from .predictions import read_predictions
+from .predictions import read_predictions, write_predictions
+from .scoring import evaluate
 from .summary import compare, summarise
+from .systems import System
 from .thresholds import Tuned, f1_at, tune_threshold, tune_thresholds
 
 __all__ = [
     "KINDS",
     "Error",
     "Mention",
+    "System",
     "Tuned",
     "bootstrap_f1",
     "calibration",
     "compare",
     "compare_systems",
     "confusion",
+    "evaluate",
     "f1_at",
     "format_groups",
     "found_by",
@@ -43,4 +47,5 @@ __all__ = [
     "tune_threshold",
     "tune_thresholds",
     "unseen_density",
+    "write_predictions",
 ]

@@ -1,14 +1,27 @@
-"""Predictions from a file, put beside the gold sentences that they are about."""
+"""Predictions in a file: written, and read back beside the gold sentences that they are about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..data.readers.files import json_lines
 from ..data.schema import check_sentence
 from ..metrics.nested_ner.scoring import Entity
+from ..modeling.decoding import Entity as Found
+
+
+def write_predictions(
+    path: str | Path, sentences: Iterable[Mapping[str, Any]], found: Iterable[Iterable[Found]]
+) -> None:
+    """The sentences with predicted entities (and scores) in place of the gold ones, one a line."""
+    with Path(path).open("w", encoding="utf-8") as file:
+        for sentence, entities in zip(sentences, found, strict=True):
+            row = {key: sentence.get(key) for key in ("id", "doc_id", "tokens")}
+            row["entities"] = [entity._asdict() for entity in entities]
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def read_predictions(path: str | Path, sentences: Sequence[Mapping[str, Any]]) -> list[list[Entity]]:

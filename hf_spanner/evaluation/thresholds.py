@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..metrics.nested_ner.scoring import score_entities
 from ..modeling.decoding import Entity, resolve_overlaps
+from ..modeling.encoding import Reader
 
 FLOOR = 0.05  # candidates below this score are not looked at: with most spans among them, they would be very many
 
@@ -18,6 +22,34 @@ class Tuned(NamedTuple):
 
     threshold: float | dict[str, float]
     f1: float
+
+
+def predict_candidates(
+    model,
+    tokenizer,
+    sentences: Iterable[Mapping[str, Any]],
+    overlap: str,
+    batch_size: int = 32,
+    progress: bool = False,
+    head: str | None = None,
+) -> tuple[list[list[Entity]], list[list[Entity]]]:
+    """What a threshold is tuned on: all candidates from `FLOOR` on, overlaps unresolved; and what the model predicts
+    as it is. The sentences are read once."""
+    reader = Reader(model, tokenizer)
+    readings = reader.cut_sentences(list(sentences))
+    found: list[dict[str, list[list[Entity]]]] = [
+        {kind: [[] for _ in reading.items] for kind in ("candidates", "default")} for reading in readings
+    ]
+    for places, output in reader.run(readings, batch_size, progress):
+        for kind, threshold in (("candidates", FLOOR), ("default", None)):
+            decoded = model.decode(output, threshold=threshold, overlap="any", head=head)
+            for place, entities in zip(places, decoded, strict=True):
+                found[place.text][kind][place.window] = entities
+    pairs = list(zip(readings, found, strict=True))
+    return (
+        [reading.join(windows["candidates"], "any") for reading, windows in pairs],
+        [reading.join(windows["default"], overlap) for reading, windows in pairs],
+    )
 
 
 def tune_threshold(
@@ -77,6 +109,16 @@ def f1_at(
     limit = threshold.get if isinstance(threshold, Mapping) else lambda label: threshold
     found = [resolve_overlaps([e for e in row if e.score >= limit(e.label)], overlap) for row in candidates]
     return score_entities(found, references)["f1"]
+
+
+def write_threshold(config: str | Path, threshold: float | dict[str, float]) -> None:
+    """Set the threshold in a saved configuration and leave the rest as it is."""
+    config = Path(config)
+    content = json.loads(config.read_text(encoding="utf-8"))
+    content["threshold"] = threshold
+    aside = config.with_name("config.json.tmp")
+    aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(aside, config)
 
 
 def _columns(found: Sequence[Sequence[Entity]], references: Sequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ import math
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_utils import EvalPrediction
 
-from ..evaluation import score_groups
-from ..metrics import score_entities, score_typing
+from ..evaluation.scoring import score_predictions
+from ..hub import publish
+from ..metrics.tasks import TASKS
 from ..modeling.decoding import entities_to_tensor, tensor_to_entities
-from ..modeling.saving import whole_or_not_at_all
+from ..modeling.folders import whole_or_not_at_all
 from ..record import training_record
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .features import NestedNerCollator, NestedNerDataset
+from .reach import reach_report
 
 
 @dataclass
@@ -209,8 +212,9 @@ class NestedNerTrainer(Trainer):
     def train(self, *args, **kwargs):
         self._predictions_at: dict[int, dict] = {}
         output = super().train(*args, **kwargs)
-        if self.args.load_best_model_at_end:  # the model is that of the best step again
-            self.predictions = self._predictions_at.get(self.state.best_global_step, {})
+        # What is kept are the predictions of the model as it now is: that of the best step again, or of the last.
+        best = self.args.load_best_model_at_end and self.state.best_global_step
+        self.predictions = self._predictions_at.get(best or self.state.global_step, {})
         return output
 
     def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix: str = "eval"):
@@ -224,7 +228,22 @@ class NestedNerTrainer(Trainer):
     @property
     def results(self) -> dict[str, dict]:
         """All scores of the model as it is, by the split it was evaluated on."""
-        return {split: self.scores(found, data, groups=True) for split, (found, data) in self.predictions.items()}
+        model = model_of(self.model)
+        return {
+            split: score_predictions(model, found, data.sentences, groups=True)
+            for split, (found, data) in self.predictions.items()
+        }
+
+    @cached_property
+    def reach(self) -> dict[str, str]:
+        """A line for training and validation data: how many gold entities the model could never find, and why."""
+        data = {"train": self.train_dataset, "validation": self.eval_dataset}
+        model = model_of(self.model)
+        return {
+            split: reach_report(split, part, model)
+            for split, part in data.items()
+            if isinstance(part, NestedNerDataset)
+        }
 
     def evaluation_loop(self, dataloader, *args, **kwargs):
         self._scored = dataloader.dataset
@@ -251,16 +270,8 @@ class NestedNerTrainer(Trainer):
         places = rows[:, 0, :2].long().tolist()
         windows = tensor_to_entities(rows[..., 2:], config.id2label)
         self._found = self._scored.merge(zip(map(tuple, places), windows, strict=True), config.overlap)
-        scores = self.scores(self._found, self._scored)
+        scores = score_predictions(model_of(self.model), self._found, self._scored.sentences)
         return {key: value for key, value in scores.items() if isinstance(value, (int, float))}
-
-    def scores(self, found: list, data: NestedNerDataset, groups: bool = False) -> dict[str, Any]:
-        """The scores that suit the model; with `groups` also by length, nesting and depth."""
-        model, gold = model_of(self.model), data.gold()
-        if model.task == "typing":
-            return score_typing(found, gold, labels=model.config.labels)
-        scores = score_entities(found, gold, labels=model.config.labels)
-        return {**scores, "groups": score_groups(found, data.sentences)} if groups else scores
 
     # ----------------------------------------------------------------------------------------------------- to the Hub
 
@@ -280,8 +291,6 @@ class NestedNerTrainer(Trainer):
 
         `about` goes to the card: `language`, `license`, `datasets`, `base_model`, `tags`, `limits`.
         """
-        from ..hub import publish
-
         if not self.is_world_process_zero():
             return None
         token = token or self.args.hub_token
@@ -304,8 +313,8 @@ class NestedNerTrainer(Trainer):
 
 def suit_arguments(args: NestedNerTrainingArguments, model, train_dataset: NestedNerDataset | None) -> None:
     """Change the training arguments where an approach has no choice."""
-    if model.task == "typing" and args.metric_for_best_model == "f1":
-        args.metric_for_best_model = "typing_accuracy"  # there is no F1 where the spans are given
+    if args.metric_for_best_model == "f1":
+        args.metric_for_best_model = TASKS[model.task].metric  # there is no F1 where the spans are given
     if args.frozen_encoder_epochs:
         args.ddp_find_unused_parameters = True  # frozen parameters have no gradient to wait for
     if model.config.full_batch and train_dataset is not None:

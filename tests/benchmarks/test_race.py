@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests_support import records
 
-from hf_spanner import cli
 from hf_spanner.benchmarks import race
 
 
@@ -34,15 +33,14 @@ def test_the_table_has_the_best_first_and_seeds_together():
     assert "`dspert` over `span_ner`: +10.0 points (95 %: +5.0 to +15.0; p = 0.010" in table
 
 
-def test_the_plot_and_the_table_are_made_from_saved_results(tmp_path, capsys):
+def test_the_plot_and_the_table_are_made_from_saved_results(tmp_path):
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib: pip install hf_spanner[plots]")
     (tmp_path / "genia.json").write_text(json.dumps(outcome({"span_ner": [0.5], "dspert": [0.6]}, {"span_ner": 1.0})))
-    assert cli.main(["compare", "--race", str(tmp_path), "--output", str(tmp_path / "out" / "race")]) == 0
-    assert "race/dspert.yaml" in capsys.readouterr().out
+    assert "race/dspert.yaml" in race.write_race(tmp_path, tmp_path / "out")
     assert "span_ner" in (tmp_path / "out" / "race.svg").read_text()
     assert (tmp_path / "out" / "race.md").is_file() and (tmp_path / "out" / "race.png").is_file()
-    assert cli.main(["compare", "--race", str(tmp_path / "out")]) == 2
-    assert "holds no result of a race" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="holds no result of a race"):
+        race.write_race(tmp_path / "out", tmp_path)
 
 
 @given(st.lists(st.floats(0, 1), max_size=10))

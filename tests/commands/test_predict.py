@@ -6,11 +6,11 @@ import shutil
 import sys
 
 import pytest
+from toy import train_toy_model
 from transformers import BertConfig, BertForTokenClassification
 
 from hf_spanner import cli
 from hf_spanner.samples import load_sample
-from hf_spanner.toy import train_toy_model
 
 TEXT = "The mayor of Rotterdam opened the new terminal on Monday."  # the first sentence of the sample, learnt by heart
 

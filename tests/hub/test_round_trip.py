@@ -106,7 +106,9 @@ def test_a_repository_has_the_files_it_needs_and_no_others(hub, pushed):
         ".gitattributes",
     }
     shared = "boundary_smoothing configuration_nested_ner decoding encoding modeling_nested_ner pipeline_nested_ner"
-    shared = {f"{name}.py" for name in f"{shared} encoders losses saving spans tagging word_inputs words".split()}
+    shared = {
+        f"{name}.py" for name in f"{shared} encoders folders losses saving spans tagging word_inputs words".split()
+    }
     own = {
         "seq_ner": {"modeling_seq_ner.py"},
         "span_ner": {"modeling_span_ner.py"},

@@ -8,7 +8,7 @@ import torch
 from approaches import ROWS
 
 from hf_spanner import AutoModelForNestedNer
-from hf_spanner.modeling.saving import whole_or_not_at_all
+from hf_spanner.modeling.folders import whole_or_not_at_all
 from hf_spanner.pipelines import load_model
 
 BY_NAME = {row.name: row for row in ROWS}

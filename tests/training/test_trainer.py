@@ -96,12 +96,12 @@ def test_training_goes_on_where_it_stopped(tokenizer, tmp_path):
 
 
 def test_the_trainer_scores_like_the_prediction_function(tokenizer, tmp_path):
-    from hf_spanner.commands.evaluate import evaluate_model
+    from hf_spanner.evaluation import evaluate
 
     train = trainer(tmp_path, tokenizer, num_train_epochs=6, warmup_steps=0)
     train.train()
     mine = train.evaluate()
-    theirs = evaluate_model(train.model, tokenizer, records())
+    theirs = evaluate(train.model, tokenizer, records())
     for key in ("precision", "recall", "f1", "support", "predicted", "correct", "locate_f1"):
         assert mine[f"eval_{key}"] == pytest.approx(theirs[key])
     assert theirs["support"] == 14

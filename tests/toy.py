@@ -1,11 +1,15 @@
-"""A toy encoder made on the spot: seconds instead of a download, for the demo, tests and first experiments."""
+"""A toy encoder made on the spot: seconds instead of a download, for tests."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, PrinterCallback, set_seed
+
+from hf_spanner import NestedNerTrainer, NestedNerTrainingArguments, load_tokenizer
+from hf_spanner.auto import approach as approach_of
+from hf_spanner.data import label_names
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
@@ -78,13 +82,6 @@ def train_toy_model(
         data: sentences under `train` and `validation`, as [`hf_spanner.samples.load_sample`] gives them.
         settings: fields of the approach's configuration.
     """
-    from transformers import PrinterCallback, set_seed
-
-    from .auto import approach as approach_of
-    from .data import label_names
-    from .tokenization import load_tokenizer
-    from .training import NestedNerTrainer, NestedNerTrainingArguments
-
     folder = Path(folder)
     set_seed(seed)
     encoder = make_toy_encoder(

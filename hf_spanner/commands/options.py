@@ -1,0 +1,101 @@
+"""What the command lines share: parsers, and options for data, decoding and reports."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..data.splits import load_split
+from ..modeling.words import SPLITTERS
+
+
+def make_parser(command: str, description: str | None, epilog: str | None = None) -> argparse.ArgumentParser:
+    """The parser of `hf-spanner COMMAND`; description and epilog are shown as they are written."""
+    return argparse.ArgumentParser(
+        prog=f"hf-spanner {command}",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def training_sentences(args: argparse.Namespace, data: Mapping[str, Any], split: str) -> list[dict] | None:
+    """The training sentences, from --train or from the data; None if there are none apart from the split itself."""
+    if args.train is not None:
+        return load_split(args.train, "train", args.format, args.resplit)[0]
+    return list(data["train"]) if "train" in data and split != "train" else None
+
+
+def add_data_arguments(parser: argparse.ArgumentParser, split: str = "test") -> None:
+    parser.add_argument("data", help="a file, a folder with splits, or a Hub data set")
+    parser.add_argument("--split", default=split, help=f"which split to look at (default: {split})")
+    parser.add_argument("--format", help="the data's format, if it cannot be told from the file")
+    parser.add_argument("--resplit", choices=sorted(SPLITTERS), help="cut the data's words as this cuts raw text")
+    parser.add_argument("--batch-size", type=int, default=32)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_arguments(parser)
+    parser.add_argument("--train", help="training data, for what training has shown (default: the data's train split)")
+    parser.add_argument("--output", help="write FILE.html, FILE.json and FILE.md; the ending may be given or not")
+    parser.add_argument("--title", help="what stands at the top")
+    parser.add_argument("--resamples", type=int, default=10_000, help="of the bootstrap and the randomisation")
+    parser.add_argument(
+        "--representations", action="store_true", help="look at span representations too (Tables 4 and 5 of DSpERT)"
+    )
+
+
+def write_outputs(output: str, **contents: str) -> list[Path]:
+    """Write `output` with each ending (html, json, md); returns the files."""
+    stem = Path(output)
+    if stem.suffix in (".html", ".json", ".md"):
+        stem = stem.with_suffix("")
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = []
+    for ending, content in contents.items():
+        files.append(stem.with_name(f"{stem.name}.{ending}"))
+        files[-1].write_text(content, encoding="utf-8")
+    return files
+
+
+def parse_threshold(text: str) -> float | dict[str, float]:
+    """`0.5` for all labels, or `PER=0.4,ORG=0.6` by label (labels may hold spaces)."""
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = (part.rsplit("=", 1) for part in text.split(","))
+        return {label.strip(): float(value) for label, value in pairs}
+    except ValueError:
+        raise ValueError(f"Cannot read the threshold {text!r}: write 0.5, or PER=0.4,ORG=0.6.") from None
+
+
+def parse_inference(pairs: list[str]) -> dict[str, Any]:
+    """`["num_steps=1", "seed=7"]` as a dict; values are read as YAML."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise ValueError(f"Cannot read the inference parameter {pair!r}: write NAME=VALUE, such as num_steps=1.")
+    return {name.strip(): yaml.safe_load(value) for name, value in (pair.split("=", 1) for pair in pairs)}
+
+
+def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threshold", help="least score: 0.5, or PER=0.4,ORG=0.6 (default: the model's)")
+    parser.add_argument("--overlap", choices=["flat", "nested", "any"], help="default: the model's configuration")
+    parser.add_argument("--head", choices=["span", "seq"], help="which head of a bundled model predicts")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an inference parameter of the approach, such as num_steps=1 or seed=7 of diffusion_ner; may be repeated",
+    )
+
+
+def decoding_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for by the arguments of [`add_decoding_arguments`], for the pipeline or `predict_sentences`."""
+    threshold = None if args.threshold is None else parse_threshold(args.threshold)
+    options = {"threshold": threshold, "overlap": args.overlap, "head": args.head, **parse_inference(args.set)}
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,54 @@
+"""Systems: what is compared and reported on, trained models or files of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..analysis.representations import describe_representations, span_representations
+from ..inference import predict_sentences
+from ..pipelines import load_model
+from .predictions import read_predictions
+
+
+@dataclass
+class System:
+    """A trained model or a file of predictions, under the name that tables give it."""
+
+    name: str
+    place: str
+    model: Any = None
+    tokenizer: Any = None
+
+    @classmethod
+    def named(cls, text: str) -> System:
+        """`name=place` or a place alone: a model's folder or Hub id, or a JSON Lines file of predictions."""
+        name, equals, place = text.partition("=")
+        if not equals:
+            name, place = "", text
+        path = Path(place)
+        name = name or (path.stem if path.is_file() else path.name)
+        system = cls(name, place)
+        if not path.is_file():
+            system.model, system.tokenizer = load_model(place)
+            if system.model.task == "typing":
+                raise ValueError(
+                    f"{place} types spans that it is given and finds none: its typing accuracy is what `hf-spanner "
+                    "evaluate` says."
+                )
+        return system
+
+    def predict(self, sentences: list[dict], batch_size: int = 32) -> list[list]:
+        """The entities of every sentence: the model's, or those of the file."""
+        if self.model is None:
+            return read_predictions(self.place, sentences)
+        return predict_sentences(self.model, self.tokenizer, sentences, batch_size, progress=True)
+
+    def represent(self, sentences: list[dict], batch_size: int = 16) -> dict[str, Any]:
+        """What `describe_representations` says of the model."""
+        if self.model is None:
+            raise ValueError(f"{self.place} is a file of predictions: --representations needs the model.")
+        return describe_representations(
+            span_representations(self.model, self.tokenizer, sentences, batch_size, progress=True)
+        )
