@@ -1,6 +1,7 @@
 """The approaches, and their registration with the Auto classes of transformers."""
 
 from collections import OrderedDict
+from importlib import import_module
 
 from transformers import AutoConfig, AutoModel, AutoModelForTokenClassification
 from transformers.models.auto.auto_factory import _BaseAutoModelClass, _LazyAutoMapping
@@ -8,30 +9,33 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from .default import DefaultModel
-from .modeling.modeling_biaffine_ner import BiaffineNerForNestedNer
-from .modeling.modeling_bl_ner import BlNerForNestedNer
-from .modeling.modeling_diffusion_ner import DiffusionNerForNestedNer
-from .modeling.modeling_dspert import DspertForNestedNer
-from .modeling.modeling_locate_and_label import LocateAndLabelForNestedNer
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
-from .modeling.modeling_seq_ner import SeqNerForNestedNer
-from .modeling.modeling_sng import SngForNestedNer
-from .modeling.modeling_span_ner import SpanNerForNestedNer
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 
-APPROACHES: dict[str, type[NestedNerPreTrainedModel]] = {
-    model.config_class.model_type: model
-    for model in (
-        SeqNerForNestedNer,
-        SpanNerForNestedNer,
-        BlNerForNestedNer,
-        DspertForNestedNer,
-        BiaffineNerForNestedNer,
-        SngForNestedNer,
-        LocateAndLabelForNestedNer,
-        DiffusionNerForNestedNer,
-    )
-}
+# An approach is a line here: its `model_type`, and so its file, `modeling/modeling_NAME.py`.
+NAMES = (
+    "seq_ner",
+    "span_ner",
+    "bl_ner",
+    "dspert",
+    "biaffine_ner",
+    "cnn_ner",
+    "sng",
+    "locate_and_label",
+    "diffusion_ner",
+)
+
+
+def _model_class(name: str) -> type[NestedNerPreTrainedModel]:
+    """The model of an approach: the class in its file whose configuration has its name."""
+    for value in vars(import_module(f".modeling.modeling_{name}", __package__)).values():
+        is_model = isinstance(value, type) and issubclass(value, NestedNerPreTrainedModel)
+        if is_model and value.config_class.model_type == name:
+            return value
+    raise ImportError(f"modeling_{name}.py has no model whose configuration has model_type = {name!r}.")
+
+
+APPROACHES: dict[str, type[NestedNerPreTrainedModel]] = {name: _model_class(name) for name in NAMES}
 
 
 class AutoModelForNestedNer(_BaseAutoModelClass):

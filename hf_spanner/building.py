@@ -56,7 +56,7 @@ def build_model(
         folder: where trained word vectors are kept (as `vectors.txt.gz`), to be used again with `--vectors`.
     """
     model_class, settings, encoder = approach(name), dict(settings), folder_of(encoder)
-    on_vectors = hasattr(model_class, "from_vectors")
+    on_vectors = "encoder_config" not in model_class.config_class.sub_configs  # there is no encoder inside
     if fresh := settings.get("fresh_layers"):
         say(f"fresh_layers={fresh}: the last {fresh} of the encoder's layers start at random, not as trained.")
     if settings.get("pos_dim") and "pos_tags" not in settings:

@@ -107,6 +107,18 @@ class BiaffineScorer(nn.Module):
         init.zeros_(self.b)
 
 
+class WordLstm(BiLstm):
+    """The BiLSTM along the words of sentences, `(B, T, d)` → `(B, T, lstm_size)`."""
+
+    def __init__(self, config: BiaffineNerConfig):
+        super().__init__(config.hidden_size, config.lstm_size, config.lstm_dropout)
+
+    def forward(self, words: torch.Tensor, num_words: torch.Tensor) -> torch.Tensor:
+        ones = list_spans(num_words, words.size(1), 1, 1)
+        read = super().forward(words.flatten(0, 1).index_select(0, ones.cell), ones)
+        return fill_cells(read, ones.cell, *words.shape[:2])
+
+
 class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
     """Words → BiLSTM → start and end vectors → biaffine scores of all spans.
 
@@ -117,7 +129,7 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
 
     def __init__(self, config: BiaffineNerConfig):
         super().__init__(config)
-        self.lstm = BiLstm(config.hidden_size, config.lstm_size, config.lstm_dropout) if config.lstm_size else None
+        self.lstm = WordLstm(config) if config.lstm_size else None
         self.scorer = BiaffineScorer(config, config.lstm_size or config.hidden_size, config.num_classes)
         self.post_init()
 
@@ -126,13 +138,8 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
         return self.scorer.b
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
-        words = states.words
+        words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)
         batch, length, _ = words.shape
-        if self.lstm is not None:
-            ones = list_spans(states.num_words, length, 1, 1)
-            words = fill_cells(
-                self.lstm(words.flatten(0, 1).index_select(0, ones.cell), ones), ones.cell, batch, length
-            )
         logits = self.scorer(words, min(self.config.max_span_length or length, length))
         losses = None
         if gold is not None:

@@ -45,6 +45,11 @@ class NestedNerOutput(ModelOutput):
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
 
+    @property
+    def is_grid(self) -> bool:
+        """Whether the logits are scores of all spans, on the grid of `spans.py`."""
+        return self.logits is not None and self.logits.ndim == 4
+
 
 @dataclass
 class WordStates:

@@ -66,6 +66,7 @@ ROWS = [
     ),
     Row("dspert-subword", "dspert", {"span_unit": "subword", "max_span_length": 40, "bilstm": "none", "ffn_size": 64}),
     Row("biaffine_ner", "biaffine_ner", {"max_span_length": None, "lstm_size": 32, "affine_size": 32}),
+    Row("cnn_ner", "cnn_ner", {"affine_size": 32, "grid_size": 24}),
     Row("locate_and_label", "locate_and_label", {"windows": None}),
     Row("locate_and_label-bundled", "locate_and_label", {"windows": None, "bundle_weight": 0.1}),
     Row(

@@ -84,7 +84,7 @@ def _of_spans(model, output, entities: torch.Tensor) -> np.ndarray:
         return output.logits.float().softmax(-1).cpu().numpy()
     if model.choose_head(None) == "seq":
         return _of_tags(model, output, entities)
-    if output.logits is not None and output.logits.ndim == 4:
+    if output.is_grid:
         return _of_grid(output.logits, entities, model.config.multi_label)
     found = model.decode(output, threshold=0.0, overlap="any")
     return np.stack([_of_found(row, given.tolist(), model.config.labels) for row, given in zip(found, entities)])
