@@ -24,12 +24,13 @@ if not (_here / "modeling").is_dir() and (_here.parent / "modeling").is_dir():
     __path__.append(str(_here.parent))
 
 from .auto import APPROACHES, AutoModelForNestedNer, register_all  # noqa: E402
+from .inference import predict_sentences  # noqa: E402
 from .modeling.boundary_smoothing import smooth_targets  # noqa: E402
 from .modeling.configuration_nested_ner import NestedNerConfig  # noqa: E402
 from .modeling.decoding import Entity  # noqa: E402
 from .modeling.modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel  # noqa: E402
 from .modeling.pipeline_nested_ner import NestedNerPipeline  # noqa: E402
-from .pipelines import pipeline  # noqa: E402
+from .pipelines import load_model, pipeline  # noqa: E402
 from .tokenization import load_tokenizer  # noqa: E402
 
 register_all()
@@ -50,6 +51,7 @@ _LAZY = {
     "NestedNerDataset": ".training.features",
     "NestedNerTrainer": ".training.trainer",
     "NestedNerTrainingArguments": ".training.trainer",
+    "evaluate": ".evaluation",
     "load_nested_ner": ".data",
     "load_metric": ".metrics",
     "score_entities": ".metrics",
@@ -69,10 +71,13 @@ __all__ = [
     "NestedNerPreTrainedModel",
     "NestedNerTrainer",
     "NestedNerTrainingArguments",
+    "evaluate",
     "load_metric",
+    "load_model",
     "load_nested_ner",
     "load_tokenizer",
     "pipeline",
+    "predict_sentences",
     "read_vectors",
     "score_entities",
     "smooth_targets",
@@ -81,6 +86,7 @@ __all__ = [
 
 if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no name that does not exist
     from .data import load_nested_ner
+    from .evaluation import evaluate
     from .glove import train_glove
     from .metrics import load_metric, score_entities
     from .training.features import NestedNerCollator, NestedNerDataset

@@ -1,21 +1,25 @@
 """Entities for many sentences: what evaluation, reports and scripts call."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
 
 from .modeling.decoding import Entity
 from .modeling.encoding import Reader
+from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 
 
 def predict_sentences(
-    model,
-    tokenizer,
-    sentences: Iterable[Mapping],
+    model: NestedNerPreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Iterable[Mapping[str, Any]],
     batch_size: int = 32,
     threshold: float | Mapping[str, float] | None = None,
     overlap: str | None = None,
     head: str | None = None,
     progress: bool = False,
-    **inference,
+    **inference: Any,
 ) -> list[list[Entity]]:
     """The model's entities for every sentence (records with `tokens`; `doc_id` if the model reads context, `pos` if
     it reads part-of-speech tags).

@@ -1,18 +1,27 @@
 """Short ways to a trained model: the pipeline, or model and tokenizer, with a sentence where something is missing."""
 
 from pathlib import Path
+from typing import Any
 
 import transformers
-from transformers import AutoConfig
+from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from .auto import AutoModelForNestedNer
 from .default import folder_of
 from .modeling.configuration_nested_ner import NestedNerConfig, check_labels
+from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
+from .modeling.pipeline_nested_ner import NestedNerPipeline
 from .refusals import check_file_names, in_one_sentence
 from .tokenization import load_tokenizer
 
 
-def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str | None = None, **kwargs):
+def pipeline(
+    model: str | Path | NestedNerPreTrainedModel | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+    **kwargs: Any,
+) -> NestedNerPipeline:
     """`transformers.pipeline("nested-ner", ...)`: a pipeline for the model in a folder, on the Hub, or in memory.
 
     Without a model it is the default model's, which is part of the package (`"default"` names it everywhere). Code
@@ -36,8 +45,8 @@ def pipeline(model=None, tokenizer=None, revision: str | None = None, token: str
 
 
 def load_model(
-    name: str, labels: list[str] | None = None, revision: str | None = None, token: str | None = None, **config
-) -> tuple:
+    name: str, labels: list[str] | None = None, revision: str | None = None, token: str | None = None, **config: Any
+) -> tuple[NestedNerPreTrainedModel, PreTrainedTokenizerBase]:
     """A trained model and its tokenizer; or a sentence that says what is missing.
 
     Code that a repository brings along is never run.
@@ -53,7 +62,7 @@ def load_model(
     return _load_model(name, revision, token, labels, config), _load_tokenizer(name, revision, token)
 
 
-def load_config(name: str, revision: str | None = None, token: str | None = None, **config) -> NestedNerConfig:
+def load_config(name: str, revision: str | None = None, token: str | None = None, **config: Any) -> NestedNerConfig:
     """The configuration of a trained model, with some fields overridden; or a sentence that says what is missing."""
     name = folder_of(name)
     folder = Path(name)
@@ -71,7 +80,14 @@ def load_config(name: str, revision: str | None = None, token: str | None = None
     return saved
 
 
-def _load_model(name: str, revision: str | None, token: str | None, labels=None, config=None, **loading):
+def _load_model(
+    name: str,
+    revision: str | None,
+    token: str | None,
+    labels: list[str] | None = None,
+    config: dict[str, Any] | None = None,
+    **loading: Any,
+) -> NestedNerPreTrainedModel:
     saved = load_config(name, revision, token, **(config or {}))
     if labels is not None:
         saved.id2label = dict(enumerate(check_labels(labels)))
@@ -85,7 +101,7 @@ def _load_model(name: str, revision: str | None, token: str | None, labels=None,
         )
 
 
-def _load_tokenizer(name: str, revision: str | None, token: str | None):
+def _load_tokenizer(name: str, revision: str | None, token: str | None) -> PreTrainedTokenizerBase:
     folder = Path(name)
     if folder.is_dir() and not any(folder.glob("tokenizer*")) and not any(folder.glob("vocab*")):
         raise FileNotFoundError(

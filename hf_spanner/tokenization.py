@@ -1,9 +1,12 @@
 """Tokenizers that treat a word alone as they treat it inside a text."""
 
-from transformers import AutoTokenizer
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 
-def load_tokenizer(name_or_path, **kwargs):
+def load_tokenizer(name_or_path: str | Path, **kwargs: Any) -> PreTrainedTokenizerBase:
     """Load the tokenizer of an encoder or a saved model for word-by-word use.
 
     Byte-level tokenizers (RoBERTa, ModernBERT) tell a word in a text by the space before it, so they are loaded with

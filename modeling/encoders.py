@@ -1,6 +1,7 @@
 """Pretrained encoders: how they are built, how far they read, their layers, and their vocabulary in fewer bits."""
 
 import inspect
+from typing import Any
 
 import torch
 from torch import nn
@@ -80,3 +81,25 @@ class Int8Embedding(nn.Module):
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.weight[ids] * self.scale[ids]
+
+
+class CompactVocabulary:
+    """For a model with `encoder` and `config`: its encoder's vocabulary in eight bits, and back."""
+
+    encoder: Any
+    config: Any
+
+    def compact_embeddings(self) -> None:
+        """Keep the encoder's vocabulary in eight bits from now on: half the size on disk, rounded once."""
+        if not self.config.int8_embeddings:
+            table = self.encoder.get_input_embeddings()
+            if not isinstance(table, nn.Embedding):
+                raise ValueError(f"A {self.config.model_type} model has no encoder whose vocabulary could be compact.")
+            self.encoder.set_input_embeddings(Int8Embedding.of(table))
+            self.config.int8_embeddings = True
+
+    def restore_embeddings(self) -> None:
+        """Make the encoder's vocabulary trainable again."""
+        if self.config.int8_embeddings:
+            self.encoder.set_input_embeddings(self.encoder.get_input_embeddings().table())
+            self.config.int8_embeddings = False

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -12,12 +12,22 @@ from transformers.utils import ModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
-from .encoders import Int8Embedding, encoder_config_of, encoder_kwargs, last_layers, load_encoder, max_positions
+from .encoders import (
+    CompactVocabulary,
+    Int8Embedding,
+    encoder_config_of,
+    encoder_kwargs,
+    last_layers,
+    load_encoder,
+    max_positions,
+)
 from .losses import Gold
 from .saving import SelfContainedModel
 from .spans import span_mask
 from .tagging import CRF, TaggingHead
 from .words import pool_words
+
+Model = TypeVar("Model", bound="NestedNerPreTrainedModel")
 
 RARE = -5.0  # the logit that a span has some label, before anything is learnt
 
@@ -67,8 +77,12 @@ class WordStates:
     inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
 
 
-class NestedNerPreTrainedModel(SelfContainedModel):
-    """Encoder → words → head → entities. An approach has `recognise` and, unless it is a span grid, `candidates`.
+class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
+    """Encoder → words → head → entities.
+
+    What an approach implements: `recognise`, and `candidates` unless its logits are the span grid. What it may
+    override: `run_encoder`, if it reads more of the encoder than its last layer, and of its configuration `reach()`,
+    `heads` and `task`. What it may set: `pretrained_prefixes` and `inference_parameters`. Nothing else asks about it.
 
     ```python
     >>> model = SpanNerForNestedNer.from_encoder("bert-base-cased", labels=["PER", "ORG"], max_span_length=8)
@@ -79,6 +93,7 @@ class NestedNerPreTrainedModel(SelfContainedModel):
     ```
     """
 
+    config: NestedNerConfig
     config_class = NestedNerConfig
     base_model_prefix = "encoder"
     main_input_name = "input_ids"
@@ -97,7 +112,7 @@ class NestedNerPreTrainedModel(SelfContainedModel):
 
     def __init__(self, config: NestedNerConfig):
         super().__init__(config)
-        self.encoder = self.make_encoder(config)
+        self.encoder: Any = self.make_encoder(config)
         if config.int8_embeddings:
             table = self.encoder.get_input_embeddings()
             self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
@@ -115,7 +130,15 @@ class NestedNerPreTrainedModel(SelfContainedModel):
         return AutoModel.from_config(config.encoder_config, **encoder_kwargs(config.encoder_config))
 
     @classmethod
-    def from_encoder(cls, name_or_path: str, labels: list[str], *, revision: str | None = None, token=None, **config):
+    def from_encoder(
+        cls: type[Model],
+        name_or_path: str,
+        labels: list[str],
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        **config: Any,
+    ) -> Model:
         """Build the model on a pretrained encoder; everything else starts at random.
 
         This is the only place where an encoder's weights are loaded: a saved model is complete by itself.
@@ -151,23 +174,6 @@ class NestedNerPreTrainedModel(SelfContainedModel):
 
     def after_encoder_loaded(self) -> None:
         """For approaches that initialise more from the encoder than the encoder itself."""
-
-    # ---------------------------------------------------------------------------------------- a compact vocabulary
-
-    def compact_embeddings(self) -> None:
-        """Keep the encoder's vocabulary in eight bits from now on: half the size on disk, rounded once."""
-        if not self.config.int8_embeddings:
-            table = self.encoder.get_input_embeddings()
-            if not isinstance(table, nn.Embedding):
-                raise ValueError(f"A {self.config.model_type} model has no encoder whose vocabulary could be compact.")
-            self.encoder.set_input_embeddings(Int8Embedding.of(table))
-            self.config.int8_embeddings = True
-
-    def restore_embeddings(self) -> None:
-        """Make the encoder's vocabulary trainable again."""
-        if self.config.int8_embeddings:
-            self.encoder.set_input_embeddings(self.encoder.get_input_embeddings().table())
-            self.config.int8_embeddings = False
 
     # ------------------------------------------------------------------------------------------------ forward
 

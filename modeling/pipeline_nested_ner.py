@@ -6,9 +6,10 @@ import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, overload
 
-from torch.utils.data import IterableDataset
+from torch.utils.data import Dataset, IterableDataset
+from transformers import PreTrainedTokenizerBase
 from transformers.pipelines.base import ChunkPipeline
 
 from .decoding import Entity, check_overlap, nesting, thresholds_of
@@ -19,6 +20,23 @@ from .words import split_words
 logger = logging.getLogger(__name__)
 
 LOOK_AHEAD = 16  # batches of a list or data set that are read before the first is run
+
+
+class _EntityDict(TypedDict):
+    entity_group: str
+    score: float
+    word: str
+    start: int
+    end: int
+
+
+class EntityDict(_EntityDict, total=False):
+    """An entity as the pipeline gives it, in characters; more with `word_indices` and `nesting`."""
+
+    start_word: int
+    end_word: int
+    depth: int
+    parent: int | None
 
 
 class Passage(NamedTuple):
@@ -89,7 +107,7 @@ class NestedNerPipeline(ChunkPipeline):
     # How `push_to_hub` adds card, recipe and results; hf_spanner sets it, a repository's own code has none.
     publish: Callable | None = None
 
-    def __init__(self, model, tokenizer=None, **kwargs):
+    def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase | None = None, **kwargs: Any) -> None:
         if not hasattr(model, "decode"):
             raise ValueError(
                 f"{type(model).__name__} is not a nested NER model: 'nested-ner' needs a checkpoint of this "
@@ -144,8 +162,24 @@ class NestedNerPipeline(ChunkPipeline):
 
         return given(preprocess), given(forward), given(postprocess)
 
+    @overload  # type: ignore[override]
+    def __call__(self, inputs: str, **kwargs: Any) -> list[EntityDict]: ...
+
+    @overload
     def __call__(
-        self, inputs: Any, *, is_document: bool = False, before: Any = None, after: Any = None, **kwargs
+        self, inputs: list[str], *, is_split_into_words: Literal[True], **kwargs: Any
+    ) -> list[EntityDict]: ...
+
+    @overload
+    def __call__(
+        self, inputs: list[str] | list[list[str]], *, is_split_into_words: bool = ..., **kwargs: Any
+    ) -> list[list[EntityDict]]: ...
+
+    @overload
+    def __call__(self, inputs: Iterator[Any] | Dataset[Any], **kwargs: Any) -> Iterator[list[EntityDict]]: ...
+
+    def __call__(
+        self, inputs: Any, *, is_document: bool = False, before: Any = None, after: Any = None, **kwargs: Any
     ) -> Any:
         """One text → a list of entities; a list, generator or dataset of texts → one such list each, in order.
 
@@ -271,13 +305,13 @@ class NestedNerPipeline(ChunkPipeline):
 
     def postprocess(
         self, text: Text, entities: list[Entity], with_nesting: bool = False, word_indices: bool | None = None
-    ):
+    ) -> list[EntityDict]:
         word_indices = text.is_split if word_indices is None else word_indices
         places = nesting(entities) if with_nesting else None
-        result = []
+        result: list[EntityDict] = []
         for index, entity in enumerate(entities):
             start, end = text.offsets[entity.start][0], text.offsets[entity.end - 1][1]
-            row = {
+            row: EntityDict = {
                 "entity_group": entity.label,
                 "score": entity.score,
                 "word": text.text[start:end],
@@ -285,7 +319,7 @@ class NestedNerPipeline(ChunkPipeline):
                 "end": end,
             }
             if word_indices:
-                row |= {"start_word": entity.start, "end_word": entity.end}
+                row["start_word"], row["end_word"] = entity.start, entity.end
             if places:
                 row["depth"], row["parent"] = places[index]
             result.append(row)

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from transformers import PreTrainedTokenizerBase
+
 from ..inference import predict_sentences
 from ..metrics.nested_ner.scoring import Entity
 from ..metrics.tasks import score_task
+from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .groups import score_groups
 
 
 def evaluate(
-    model,
-    tokenizer,
+    model: NestedNerPreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
     sentences: Iterable[Mapping[str, Any]],
     batch_size: int = 32,
     groups: bool = False,
     progress: bool = False,
-    **decoding,
+    **decoding: Any,
 ) -> dict[str, Any]:
     """The scores of a model on annotated sentences: strict, or, of a model that types given spans, of typing alone.
 
@@ -37,7 +40,10 @@ def evaluate(
 
 
 def score_predictions(
-    model, found: Sequence[Iterable[Entity]], sentences: Sequence[Mapping[str, Any]], groups: bool = False
+    model: NestedNerPreTrainedModel,
+    found: Sequence[Iterable[Entity]],
+    sentences: Sequence[Mapping[str, Any]],
+    groups: bool = False,
 ) -> dict[str, Any]:
     """The scores of what a model found in annotated sentences, those that suit its task.
 
