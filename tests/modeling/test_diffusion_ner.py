@@ -4,8 +4,7 @@ import re
 
 import pytest
 import torch
-from conftest import ORACLES
-from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, without_gold
+from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, read_oracle, without_gold
 
 import hf_spanner
 from hf_spanner.modeling.diffusion import SentenceNoise, alpha_bars, spans_of_shares
@@ -17,8 +16,6 @@ from hf_spanner.modeling.modeling_diffusion_ner import (
 )
 from hf_spanner.modeling.modeling_nested_ner import WordStates
 from hf_spanner.modeling.span_denoiser import BoundaryPointer, mean_of_spans
-
-needs_oracle = pytest.mark.skipif(not ORACLES.is_dir(), reason="the oracles of ../shared are not here")
 
 SMALL = {"max_subwords": 64, "dropout": 0.0, "encoder_dropout": 0.0, "num_noisy_spans": 12, "ffn_size": 64}
 
@@ -62,7 +59,7 @@ RENAMED = {
 @pytest.fixture(scope="module")
 def original():
     """The authors' tiny model: their record, and ours with their weights above the encoder."""
-    record = torch.load(ORACLES / "diffusion_ner.pt", weights_only=True)["models"]["lrconcat_cosine"]
+    record = read_oracle("diffusion_ner.pt")["models"]["lrconcat_cosine"]
     config = DiffusionNerConfig(
         encoder_config=record["hf_config"],
         labels=["a", "b", "c"],
@@ -82,7 +79,6 @@ def original():
     return record, model
 
 
-@needs_oracle
 @torch.no_grad()
 def test_sentence_encoder_and_denoiser_are_the_authors(original):
     record, model = original
@@ -105,7 +101,6 @@ class Replay(SentenceNoise):
         return next(self.draws)
 
 
-@needs_oracle
 @torch.no_grad()
 def test_denoising_with_the_authors_draws_is_theirs_step_by_step(original, monkeypatch):
     record, model = original

@@ -4,8 +4,7 @@ import random
 
 import pytest
 import torch
-from conftest import ORACLES
-from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, records, without_gold
+from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, read_oracle, records, without_gold
 from transformers import BertConfig, pipeline
 
 from hf_spanner.building import VectorArguments, build_model
@@ -36,10 +35,7 @@ def make(tokenizer, **settings) -> LocateAndLabelForNestedNer:
 
 @pytest.fixture(scope="module")
 def oracle() -> dict:
-    file = ORACLES / "locate_and_label_model.pt"
-    if not file.exists():
-        pytest.skip(f"{file} is not here")
-    return torch.load(file, weights_only=True)["linear_nocount"]
+    return read_oracle("locate_and_label_model.pt")["linear_nocount"]
 
 
 @pytest.fixture(scope="module")

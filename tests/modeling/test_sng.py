@@ -1,11 +1,9 @@
 """SNG: the authors' numbers, the grid against a run for each span, and life without an encoder."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from tests_support import LABELS, SENTENCES, make_batch, records, without_gold
+from tests_support import LABELS, SENTENCES, make_batch, read_oracle, records, without_gold
 from transformers import pipeline
 
 import hf_spanner
@@ -16,8 +14,6 @@ from hf_spanner.modeling.span_networks import GivenSpans, by_end, by_start
 from hf_spanner.tokenization import load_tokenizer
 from hf_spanner.training import NestedNerTrainer, NestedNerTrainingArguments
 from hf_spanner.vectors import WordVectors
-
-ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracles" / "sng.pt"
 
 WORDS = sorted({word for words, _ in SENTENCES for word in words} - {"Bank"})  # one word has no vector
 
@@ -38,9 +34,7 @@ def make(**settings) -> tuple[SngForNestedNer, object]:
 
 @pytest.fixture
 def oracle() -> dict:
-    if not ORACLE.exists():
-        pytest.skip(f"{ORACLE} is not here")
-    return torch.load(ORACLE, weights_only=True)
+    return read_oracle("sng.pt")
 
 
 def load_state(model: SngForNestedNer, state: dict) -> SngForNestedNer:
