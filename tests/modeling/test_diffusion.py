@@ -207,6 +207,17 @@ def test_each_target_gets_the_prediction_that_finds_it_most_probable():
     assert dict(zip(of.tolist(), chosen.tolist(), strict=True)) == {0: 2, 1: 1}
 
 
+@pytest.mark.parametrize("which", ["left", "right", "class"])
+def test_each_boundary_and_the_type_alone_can_decide_a_match(which):
+    """Two targets that differ in one thing only, and two predictions that differ in the same."""
+    targets = torch.tensor([[1, 1, 1], [1, 1, 1]])
+    targets[1, ["left", "right", "class"].index(which)] = 2
+    logits, left, right = torch.zeros(1, 2, 3), torch.zeros(1, 2, 3), torch.zeros(1, 2, 3)
+    {"left": left, "right": right, "class": logits}[which][0] = torch.tensor([[0.0, -1, 1], [0, 1, -1]])
+    ((chosen, of),) = HungarianMatcher()(logits, left, right, [targets])
+    assert dict(zip(of.tolist(), chosen.tolist(), strict=True)) == {0: 1, 1: 0}
+
+
 def test_one_prediction_is_never_matched_twice():
     """The second best target of a prediction must be content with another prediction."""
     logits, pointer = torch.zeros(1, 2, 2), torch.tensor([[[5.0, 4.0], [-5.0, -5.0]]])
