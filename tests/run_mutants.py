@@ -4,29 +4,37 @@
     python tests/run_mutants.py --only context  # those whose name contains "context"
 
 Nothing is changed in the working tree: every process has a copy of it in a temporary folder, from which the tests
-import (that is checked, in the hook below). A mutant that survives, one that does not fit its file or is no Python,
-and tests that fail without any mutant fail the run.
+import (that is checked, see `Check`). A mutant that survives, one that does not fit its file or is no Python, and
+tests that fail without any mutant fail the run.
 """
 
 import argparse
+import contextlib
+import importlib
+import multiprocessing
 import os
-import queue
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 MUTANTS = Path(__file__).resolve().with_name("mutants.yaml")
+OURS = ("hf_spanner", "modeling", "scripts", "tests")
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "runs", "outputs", "wandb")
-TREE = "HF_SPANNER_MUTANTS_TREE"  # the environment variable that names the copy
-TIMEOUT = 300  # seconds; a mutant may make a loop endless
+TIMEOUT, OUT_OF_TIME = 240, -1  # seconds, as a mutant may make a loop endless; and the exit code that says so
+# With CI set, hypothesis draws the same examples every time.
+ENVIRONMENT = {"CI": "1", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+# Of the ten seconds that a test file of this project takes, these take seven: they are imported once, before forking.
+HEAVY = ("datasets", "hypothesis", "scipy.optimize", "torch", "transformers.pipelines", "transformers.trainer")
 
 
 @dataclass
@@ -54,63 +62,105 @@ class Mutant:
             return f"it is no Python: {error}"
         return None
 
+    @contextlib.contextmanager
+    def made(self, tree: Path):
+        """A copy of the tree with the mistake, and afterwards without."""
+        file = tree / self.file
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace(self.old, self.new), encoding="utf-8")
+        try:
+            yield
+        finally:
+            file.write_text(text, encoding="utf-8")
+
 
 def read_mutants(file: Path = MUTANTS) -> list[Mutant]:
     return [Mutant(**entry) for entry in yaml.safe_load(file.read_text(encoding="utf-8"))]
 
 
-# ------------------------------------------------------------------------------------- inside pytest: -p run_mutants
+# ------------------------------------------------------------------------------------------------- a process of tests
 
 
-def pytest_collection_finish(session) -> None:
-    """Stop unless the code under test is that of the copy."""
-    import pytest
+class Check:
+    """A pytest plugin that stops the run unless the code under test, and the tests, are those of the copy."""
 
-    import hf_spanner.modeling
+    def __init__(self, tree: Path):
+        self.tree = tree
 
-    tree = Path(os.environ[TREE]).resolve()
-    for module in (hf_spanner, hf_spanner.modeling):
-        if not Path(module.__file__).resolve().is_relative_to(tree):
-            pytest.exit(f"{module.__name__} was imported from {module.__file__}, not from {tree}", returncode=3)
+    def pytest_collection_finish(self, session) -> None:
+        import hf_spanner.modeling
 
-
-# --------------------------------------------------------------------------------------------------------- outside it
-
-
-def run_tests(tree: Path, tests: list[str], *options: str) -> tuple[int | None, str]:
-    """pytest's exit code (None: out of time) and output for some tests of a copy."""
-    path = os.pathsep.join([str(tree), str(tree / "tests")])
-    # CI: hypothesis draws the same examples every time. No bytecode: two versions of a file may be of one second.
-    settings = {"PYTHONPATH": path, TREE: str(tree), "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    settings |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += ["-p", "run_mutants", "--tb=no", "-o", "console_output_style=classic", *options, *tests]
-    try:
-        done = subprocess.run(
-            command, cwd=tree, env={**os.environ, **settings}, timeout=TIMEOUT, capture_output=True, text=True
-        )
-    except subprocess.TimeoutExpired:
-        return None, "out of time"
-    return done.returncode, done.stdout + done.stderr
+        files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+        files = {name: Path(file) for name, file in files.items() if file and not name.endswith("main__")}
+        ours = [ROOT / folder for folder in OURS]
+        strangers = [name for name, file in files.items() if any(file.is_relative_to(folder) for folder in ours)]
+        for name in ("hf_spanner", hf_spanner.modeling.__name__):
+            if not files[name].resolve().is_relative_to(self.tree):
+                strangers.append(name)
+        if strangers:
+            pytest.exit(f"{strangers} were not imported from the copy in {self.tree}", returncode=3)
 
 
-def judge(mutant: Mutant, tree: Path) -> tuple[bool, str]:
-    """Whether its tests notice a mutant, and what to say of it. The copy is as before afterwards."""
-    file = tree / mutant.file
-    text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-    try:
-        code, output = run_tests(tree, mutant.tests)
-    finally:
-        file.write_text(text, encoding="utf-8")
-    if code is None:
-        return True, "killed   (out of time)"
+def run_tests(tree: Path, tests: Sequence[str], log: Path) -> None:
+    """In a process of its own: pytest on some tests of a copy."""
+    with log.open("w") as file:
+        os.dup2(file.fileno(), 1), os.dup2(file.fileno(), 2)
+    os.chdir(tree)
+    mine = [str(tree), str(tree / "tests")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(mine)
+    sys.path = [*mine, *(entry for entry in sys.path if entry and Path(entry).resolve() not in (ROOT, ROOT / "tests"))]
+    sys.dont_write_bytecode = True  # two versions of a file may be of one second
+    sys.exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--tb=short", *tests], plugins=[Check(tree)])))
+
+
+def exit_code(process: multiprocessing.Process, started: float) -> int | None:
+    """That of a process which has ended or had to be; None of one that runs."""
+    if process.exitcode is None and time.monotonic() - started < TIMEOUT:
+        return None
+    timely = process.exitcode is not None
+    process.kill()
+    process.join()
+    return process.exitcode if timely else OUT_OF_TIME
+
+
+def run_all(
+    jobs: Sequence[tuple[Mutant | None, Sequence[str]]],
+    trees: Sequence[Path],
+    say: Callable[[Mutant | None, int, str], None],
+) -> None:
+    """Run jobs (a mutant, or none, and its tests), one at a time in each copy; `say` hears exit code and output."""
+    context = multiprocessing.get_context("fork")
+    waiting, free, running = deque(jobs), list(trees), []
+    while waiting or running:
+        while waiting and free:
+            tree, (mutant, tests) = free.pop(), waiting.popleft()
+            log, change = tree.with_suffix(".log"), contextlib.ExitStack()
+            if mutant is not None:
+                change.enter_context(mutant.made(tree))
+            process = context.Process(target=run_tests, args=(tree, tests, log))
+            process.start()
+            running.append((process, time.monotonic(), mutant, tree, log, change))
+        wait([job[0].sentinel for job in running], timeout=1)
+        for job in list(running):
+            process, started, mutant, tree, log, change = job
+            if (code := exit_code(process, started)) is not None:
+                change.close()
+                running.remove(job)
+                free.append(tree)
+                say(mutant, code, log.read_text(encoding="utf-8"))
+
+
+# --------------------------------------------------------------------------------------------------------- the whole
+
+
+def verdict(code: int, output: str) -> tuple[bool, str]:
+    """Whether a mutant is dead, and in words."""
+    if code == OUT_OF_TIME:
+        return True, "killed (out of time)"
     if code == 1:
         failed = [line.split(" - ")[0] for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return True, f"killed   by {failed[0].split('::')[-1] if failed else '?'}"
-    if code == 0:
-        return False, f"SURVIVED {' '.join(mutant.tests)}"
-    return False, f"BROKEN   pytest ended with {code}:\n{output}"
+        return True, f"killed by {failed[0].split('::')[-1] if failed else '?'}"
+    return False, "SURVIVED" if code == 0 else f"BROKEN: pytest ended with {code}\n{output}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -125,35 +175,38 @@ def main(arguments: list[str] | None = None) -> int:
     if wrong or not mutants:
         print("\n".join(wrong) or f"No mutant has {options.only!r} in its name.")
         return 1
+    os.environ.update(ENVIRONMENT)
+    for name in HEAVY:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    failures = []
+
+    def say_unspoilt(_, code: int, output: str) -> None:
+        if code:
+            failures.append("tests")
+            print(f"Tests do not pass without any mutant (pytest ended with {code}):\n{output}", flush=True)
+
+    def say(mutant: Mutant, code: int, output: str) -> None:
+        killed, words = verdict(code, output)
+        failures.extend([] if killed else [mutant.name])
+        print(f"{mutant.name:50} {words}", flush=True)
+
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        trees: queue.Queue[Path] = queue.Queue()
-        for number in range(options.processes):
-            trees.put(shutil.copytree(ROOT, Path(folder, str(number)), ignore=LEFT_OUT))
-
-        def job(work, *work_arguments):
-            tree = trees.get()
-            try:
-                return work(*work_arguments, tree)
-            finally:
-                trees.put(tree)
-
-        with ThreadPoolExecutor(options.processes) as pool:
-            tests = sorted({test for mutant in mutants for test in mutant.tests})
-            halves = [tests[number :: options.processes] for number in range(options.processes)]
-            unspoilt = pool.map(lambda some: job(lambda tree: run_tests(tree, some)), filter(None, halves))
-            for code, output in unspoilt:
-                if code != 0:
-                    print(f"The tests do not pass without any mutant (pytest ended with {code}):\n{output}")
-                    return 1
-            print(
-                f"{len(tests)} files and tests pass without a mutant ({time.monotonic() - started:.0f} s)", flush=True
-            )
-            alive = 0
-            for mutant, (killed, verdict) in zip(mutants, pool.map(lambda m: job(judge, m), mutants), strict=True):
-                print(f"{mutant.name:52} {verdict}", flush=True)
-                alive += not killed
-    print(f"{len(mutants) - alive} of {len(mutants)} mutants killed in {time.monotonic() - started:.0f} s")
-    return 1 if alive else 0
+        copies = [Path(folder).resolve() / f"copy{number}" for number in range(options.processes)]
+        for copy in copies:
+            copy.mkdir()
+            for name in OURS:
+                shutil.copytree(ROOT / name, copy / name, ignore=LEFT_OUT)
+            shutil.copy(ROOT / "pyproject.toml", copy)
+        tests = sorted({test for mutant in mutants for test in mutant.tests})
+        shares = [tests[number :: options.processes] for number in range(options.processes)]
+        run_all([(None, share) for share in shares if share], copies, say_unspoilt)
+        if not failures:
+            print(f"{len(tests)} selections pass without a mutant ({time.monotonic() - started:.0f} s)", flush=True)
+            run_all([(mutant, mutant.tests) for mutant in mutants], copies, say)
+            killed = len(mutants) - len(failures)
+            print(f"{killed} of {len(mutants)} mutants killed in {time.monotonic() - started:.0f} s")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
