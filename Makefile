@@ -1,7 +1,7 @@
 # Everything runs inside .venv, which every target builds by itself; a machine needs Python >= 3.10 and make.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-oldest style quality clean
+.PHONY: help demo test test-slow test-oldest mutants style quality clean
 
 PYTHON ?= python3
 RUN := .venv/bin/python
@@ -43,6 +43,9 @@ OLDEST := $(shell sed -n 's/.*"transformers>=\([0-9.]*\),.*/\1/p' setup.py)
 
 test-oldest: .venv-oldest/.installed  ## the fast tests on the oldest transformers that is supported
 	$(TEST_ENV) .venv-oldest/bin/python -m pytest -q -n 2 --dist loadgroup -m "not slow"
+
+mutants: .venv/.installed  ## whether the tests notice the mistakes of tests/mutants.yaml
+	$(RUN) tests/run_mutants.py
 
 style: .venv/.installed  ## format the code and fix what ruff can fix
 	$(RUN) -m ruff format .

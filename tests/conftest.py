@@ -5,8 +5,6 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-from pathlib import Path
-
 import pytest
 import torch
 from hypothesis import settings
@@ -19,9 +17,6 @@ torch.set_num_threads(1)
 # A slow moment of the machine is not a failure. (With CI set, hypothesis also draws the same examples every time.)
 settings.register_profile("house", parent=settings(), deadline=None)
 settings.load_profile("house")
-
-ORACLES = Path(__file__).resolve().parents[1].parent / "shared" / "oracles"
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
 TEXTS = [
     "the mayor of New York met the head of the Bank of England in London .",

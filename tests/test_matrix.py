@@ -11,6 +11,7 @@ from transformers import AutoModelForTokenClassification, pipeline
 import hf_spanner
 from hf_spanner.inference import predict_sentences
 from hf_spanner.modeling.encoding import pad_batch
+from hf_spanner.modeling.tagging import bio_tags
 
 
 @pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
@@ -53,6 +54,60 @@ def test_backward_reaches_every_parameter(row, tokenizer):
     loss.backward()
     missing = [name for name, p in model.named_parameters() if p.requires_grad and p.grad is None]
     assert missing == []  # data-parallel training hangs on unused parameters
+
+
+def losses_of(model, batch, seed: int = 1) -> dict[str, torch.Tensor]:
+    """The terms of the loss in training, with the same draws every time."""
+    torch.manual_seed(seed)
+    output = model.train()(**batch)
+    assert output.loss.ndim == 0 and torch.equal(output.loss, sum(output.losses.values()))
+    return output.losses
+
+
+def test_each_term_of_the_loss_is_positive_and_teaches_and_the_loss_is_their_sum(row, tokenizer):
+    torch.manual_seed(0)
+    short = (
+        {} if "max_span_length" in row.settings else {"max_span_length": 6}
+    )  # entities of 7, 8 and 11 words are long
+    model = row.make(tokenizer, **short)
+    names, parameters = set(), [p for p in model.parameters() if p.requires_grad]
+    for name, term in losses_of(model, make_batch(tokenizer)).items():
+        assert term.ndim == 0 and torch.isfinite(term) and term > 0, name
+        gradients = torch.autograd.grad(term, parameters, retain_graph=True, allow_unused=True)
+        assert any(g is not None and g.abs().sum() > 0 for g in gradients), name
+        names.add(name)
+    assert ("tags" in names) == (model.tagger is not None)
+    assert model.heads == ("seq",) or names - {"tags"}
+    with torch.no_grad():
+        output = model.eval()(**without_gold(make_batch(tokenizer)))
+    assert output.loss is None and output.losses is None
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.7])
+def test_the_losses_of_a_bundled_model_are_alpha_of_the_tags_and_the_rest_of_the_spans(row, alpha, tokenizer):
+    if row.approach == "seq_ner":
+        assert row.make(tokenizer, bundle_weight=alpha).heads == ("seq",)  # there is nothing to bundle
+        return
+    torch.manual_seed(0)
+    model = without_dropout(row.make(tokenizer, dropout=0.0, bundle_weight=alpha))
+    batch = make_batch(tokenizer)
+    bundled = losses_of(model, batch)
+    # Each apart: the same model without bundling, and the tags' mean cross entropy over words.
+    torch.manual_seed(1)
+    logits = model(**batch).tag_logits
+    words = torch.arange(logits.size(1)) < batch["num_words"].unsqueeze(1)
+    tags = bio_tags(batch["entities"], logits.size(1))
+    if model.config.use_crf:
+        sequence = model.tagger.crf.nll(logits, tags, words).sum()
+    else:
+        sequence = torch.nn.functional.cross_entropy(logits[words], tags[words], reduction="sum")
+    sequence = sequence / (len(words) if model.config.loss_reduction == "sentence" else words.sum())
+    model.config.bundle_weight = None
+    spans = losses_of(model, batch)
+    assert list(bundled) == ["tags", *spans]
+    assert bundled.pop("tags").item() == pytest.approx(alpha * sequence.item(), rel=1e-4)
+    for name, term in bundled.items():
+        assert term.item() == pytest.approx((1 - alpha) * spans[name].item(), rel=1e-4, abs=1e-7), name
 
 
 def missed(row, model, batch):
@@ -201,8 +256,11 @@ def test_labels_that_a_sentence_is_not_annotated_with_take_no_part_in_its_loss(r
     annotated[1, other] = False
     output = model(**batch, annotated_labels=annotated)
     (gradient,) = torch.autograd.grad(output.loss, output.logits, allow_unused=True)
-    if gradient is None:
-        pytest.skip("the loss is of sub-words, which the logits of words do not lead to")
+    if gradient is None:  # the loss is of sub-words, which the logits of words do not lead to
+        output = model(**{key: x[1:] for key, x in batch.items()}, annotated_labels=annotated[1:])
+        (gradient,) = torch.autograd.grad(output.loss, model.output_bias)
+        assert gradient[other + 1] == 0 and gradient.abs().sum() > 0
+        return
     if model.heads == ("seq",):  # O, then B and I of each label
         classes = [1 + 2 * other, 2 + 2 * other]
     else:

@@ -1,11 +1,15 @@
 """What several test files share. pytest puts this folder on the path (see pyproject.toml)."""
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import torch
 from transformers import AutoConfig
 
 from hf_spanner.modeling.encoding import WordEncoder, pad_batch
+
+ORACLES = Path(__file__).resolve().parent / "fixtures" / "oracles"  # see the README there
 
 LABELS = ["PER", "place name", "ORG"]  # one label with a space
 
@@ -20,6 +24,14 @@ SENTENCES = [
     ("the head of the office of the mayor of New York is in New York".split(),
      [(0, 11, "PER"), (3, 11, "ORG"), (6, 11, "PER"), (9, 11, "place name"), (13, 15, "place name")]),
 ]  # fmt: skip
+
+
+def read_oracle(name: str) -> dict:
+    """What the authors' code answers, from `fixtures/oracles`."""
+    file = ORACLES / name
+    if file.suffix == ".json":
+        return json.loads(file.read_text(encoding="utf-8"))
+    return torch.load(file, weights_only=True)
 
 
 def records() -> list[dict]:

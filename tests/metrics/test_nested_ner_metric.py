@@ -6,15 +6,14 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests_support import read_oracle
 
 from hf_spanner.metrics import METRIC_FOLDER, format_scores, load_metric, score_entities
 
-ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracles" / "overlap_filter_metrics_crf_bio.json"
 RATIOS = ("precision", "recall", "f1")
 
 
@@ -207,9 +206,8 @@ def test_counts_of_the_types_add_up_to_the_total(pairs):
 # The original implementation ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not ORACLE.exists(), reason=f"the original implementation's answers are not at {ORACLE}")
 def test_scores_equal_those_of_the_original_implementation():
-    cases = json.loads(ORACLE.read_text())["prf"]
+    cases = read_oracle("overlap_filter_metrics_crf_bio.json")["prf"]
     assert cases
 
     def triples(sentences):

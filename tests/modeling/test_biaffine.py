@@ -1,21 +1,18 @@
 """The biaffine model: the authors' numbers, and the band against the full square."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import LABELS, SENTENCES, encoder_config, make_batch, without_gold
+from tests_support import LABELS, SENTENCES, encoder_config, make_batch, read_oracle, without_gold
 from torch import nn
 
 from hf_spanner.modeling.losses import Gold, grid_loss
 from hf_spanner.modeling.modeling_biaffine_ner import BiaffineNerConfig, BiaffineNerForNestedNer, bilinear_band
 from hf_spanner.modeling.modeling_nested_ner import NestedNerOutput
 from hf_spanner.training import NestedNerDataset, unreachable
-
-ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracles" / "biaffine_shallow.pt"
 
 
 def tiny(vocab_size: int = 50, **settings) -> BiaffineNerForNestedNer:
@@ -24,9 +21,8 @@ def tiny(vocab_size: int = 50, **settings) -> BiaffineNerForNestedNer:
     return BiaffineNerForNestedNer(BiaffineNerConfig(encoder_config=encoder, labels=LABELS, **settings)).eval()
 
 
-@pytest.mark.skipif(not ORACLE.is_file(), reason="../shared/oracles/biaffine_shallow.pt is absent")
 def test_scores_loss_and_entities_equal_the_authors():
-    case = torch.load(ORACLE, weights_only=True)["biaffine_bs01"]
+    case = read_oracle("biaffine_shallow.pt")["biaffine_bs01"]
     hidden, num_words, labels = case["hidden"], case["seq_lens"], case["labels"][1:]
     encoder = {**encoder_config("bert", 40).to_dict(), "hidden_size": 8}
     config = BiaffineNerConfig(

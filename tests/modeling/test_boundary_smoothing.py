@@ -1,19 +1,15 @@
 """Boundary smoothing: the authors' numbers, and cases worked by hand."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import LABELS, make_batch
+from tests_support import LABELS, make_batch, read_oracle
 
 import hf_spanner
 from hf_spanner.modeling.boundary_smoothing import smooth_targets
 
-ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracles" / "boundary_smoothing.json"
-CASES = json.loads(ORACLE.read_text())["cases"] if ORACLE.is_file() else []
+CASES = read_oracle("boundary_smoothing.json")["cases"]
 
 
 def smooth(entities, num_words=6, max_span=None, labels=2, epsilon=0.1, size=1, **kwargs):
@@ -25,7 +21,6 @@ def smooth(entities, num_words=6, max_span=None, labels=2, epsilon=0.1, size=1, 
     return targets[0]
 
 
-@pytest.mark.skipif(not CASES, reason="../shared/oracles/boundary_smoothing.json is absent")
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_targets_equal_the_authors(case):
     labels = case["labels"][1:]

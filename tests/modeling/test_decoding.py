@@ -1,10 +1,8 @@
-import json
-
 import pytest
 import torch
-from conftest import ORACLES
 from hypothesis import given
 from hypothesis import strategies as st
+from tests_support import read_oracle
 
 from hf_spanner.modeling.decoding import (
     Entity,
@@ -59,9 +57,8 @@ def test_an_unknown_policy_is_named():
         resolve_overlaps([], "crossing")
 
 
-@pytest.mark.skipif(not ORACLES.exists(), reason="the authors' outputs (../shared/oracles) are not here")
 def test_the_filter_agrees_with_the_reference_implementation():
-    cases = json.loads((ORACLES / "overlap_filter_metrics_crf_bio.json").read_text())["filter"]
+    cases = read_oracle("overlap_filter_metrics_crf_bio.json")["filter"]
     for case in cases:
         # The reference breaks ties in its own order: give the candidates scores by their place in it.
         ranked = [Entity(s, e, label, 1 - i / 100) for i, (label, s, e) in enumerate(case["order"])]

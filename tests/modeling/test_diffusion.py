@@ -5,9 +5,9 @@ import sys
 
 import pytest
 import torch
-from conftest import ORACLES
 from hypothesis import given
 from hypothesis import strategies as st
+from tests_support import read_oracle
 
 from hf_spanner.modeling.diffusion import (
     STATES,
@@ -26,13 +26,6 @@ from hf_spanner.modeling.diffusion import (
 )
 from hf_spanner.modeling.set_prediction import HungarianMatcher, set_losses
 
-needs_oracle = pytest.mark.skipif(not ORACLES.is_dir(), reason="the oracles of ../shared are not here")
-
-
-def oracle(name: str) -> dict:
-    return torch.load(ORACLES / f"{name}.pt", weights_only=True)
-
-
 # ----------------------------------------------------------------------------------------------------------- schedules
 
 
@@ -49,9 +42,8 @@ def test_an_unknown_schedule_is_named():
         betas("sigmoid", 10)
 
 
-@needs_oracle
 def test_schedules_are_the_authors():
-    for name, expected in oracle("diffusion_ner")["schedules"].items():
+    for name, expected in read_oracle("diffusion_ner.pt")["schedules"].items():
         schedule, timesteps = name.split("_")
         for mine, key in ((betas, "betas"), (alpha_bars, "alphas_cumprod")):
             values = torch.tensor(mine(schedule, int(timesteps)), dtype=torch.float64)
@@ -115,10 +107,9 @@ def test_spans_that_stand_for_nothing_are_of_every_size_around_the_middle():
         assert 0.3 < shares[:, 0].mean() < 0.55 < shares[:, 1].mean()
 
 
-@needs_oracle
 def test_noisy_spans_are_the_authors_given_their_draws():
     """Both of what expands by repetition and what the model trains on, with their division by n."""
-    for case in oracle("diffusion_ner")["expand"]:
+    for case in read_oracle("diffusion_ner.pt")["expand"]:
         noise, gold = dict(case["draws"])["randn"], case["gt_lw"]
         if case["n_gt"] == 0:
             gold = torch.tensor([[0.0, 1.0]])  # their stand-in
@@ -128,7 +119,7 @@ def test_noisy_spans_are_the_authors_given_their_draws():
         x = diffuse((2 * gold.expand(len(noise), 2) - 1).unsqueeze(0), alpha_bar, noise)
         shares = shares_of_states(x, 1.0, "left_width")[0].double()
         assert torch.allclose(shares, case["result"]["spans_lr"], atol=1e-5), case["n_gt"]
-    model = oracle("diffusion_ner")["models"]["lrconcat_cosine"]
+    model = read_oracle("diffusion_ner.pt")["models"]["lrconcat_cosine"]
     schedule = torch.tensor(alpha_bars("cosine", 100))
     words = model["batch"]["token_masks"].sum(1)
     x0 = states_of_spans(model["batch"]["entity_spans"], words, 1.0, "left_width", original=True)
@@ -159,9 +150,8 @@ def test_with_eta_1_a_step_to_the_time_before_is_the_posterior(schedule, t, x0, 
     assert sigma**2 == pytest.approx((1 - before) / (1 - bar) * beta, abs=1e-12)
 
 
-@needs_oracle
 def test_the_posterior_has_the_authors_coefficients():
-    weights = oracle("diffusion_ner")["models"]["lrconcat_cosine"]["state_dict"]
+    weights = read_oracle("diffusion_ner.pt")["models"]["lrconcat_cosine"]["state_dict"]
     bars = alpha_bars("cosine", 100)
     one, zero = torch.tensor(1.0, dtype=torch.float64), torch.tensor(0.0, dtype=torch.float64)
     for t in range(1, 100):
@@ -217,6 +207,17 @@ def test_each_target_gets_the_prediction_that_finds_it_most_probable():
     assert dict(zip(of.tolist(), chosen.tolist(), strict=True)) == {0: 2, 1: 1}
 
 
+@pytest.mark.parametrize("which", ["left", "right", "class"])
+def test_each_boundary_and_the_type_alone_can_decide_a_match(which):
+    """Two targets that differ in one thing only, and two predictions that differ in the same."""
+    targets = torch.tensor([[1, 1, 1], [1, 1, 1]])
+    targets[1, ["left", "right", "class"].index(which)] = 2
+    logits, left, right = torch.zeros(1, 2, 3), torch.zeros(1, 2, 3), torch.zeros(1, 2, 3)
+    {"left": left, "right": right, "class": logits}[which][0] = torch.tensor([[0.0, -1, 1], [0, 1, -1]])
+    ((chosen, of),) = HungarianMatcher()(logits, left, right, [targets])
+    assert dict(zip(of.tolist(), chosen.tolist(), strict=True)) == {0: 1, 1: 0}
+
+
 def test_one_prediction_is_never_matched_twice():
     """The second best target of a prediction must be content with another prediction."""
     logits, pointer = torch.zeros(1, 2, 2), torch.tensor([[[5.0, 4.0], [-5.0, -5.0]]])
@@ -255,9 +256,8 @@ def test_words_that_do_not_exist_cost_nothing():
     assert boundaries.item() == pytest.approx(4 * torch.log(torch.tensor(2.0)).item())
 
 
-@needs_oracle
 def test_matching_loss_and_gradients_are_the_authors():
-    for case in oracle("diffusion_ner_loss")["cases"]:
+    for case in read_oracle("diffusion_ner_loss.pt")["cases"]:
         logits, left, right = (
             case[name].clone().requires_grad_() for name in ("pred_logits", "pred_left", "pred_right")
         )

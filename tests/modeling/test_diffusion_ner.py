@@ -4,8 +4,7 @@ import re
 
 import pytest
 import torch
-from conftest import ORACLES
-from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, without_gold
+from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, read_oracle, without_gold
 
 import hf_spanner
 from hf_spanner.modeling.diffusion import SentenceNoise, alpha_bars, spans_of_shares
@@ -17,8 +16,6 @@ from hf_spanner.modeling.modeling_diffusion_ner import (
 )
 from hf_spanner.modeling.modeling_nested_ner import WordStates
 from hf_spanner.modeling.span_denoiser import BoundaryPointer, mean_of_spans
-
-needs_oracle = pytest.mark.skipif(not ORACLES.is_dir(), reason="the oracles of ../shared are not here")
 
 SMALL = {"max_subwords": 64, "dropout": 0.0, "encoder_dropout": 0.0, "num_noisy_spans": 12, "ffn_size": 64}
 
@@ -62,7 +59,7 @@ RENAMED = {
 @pytest.fixture(scope="module")
 def original():
     """The authors' tiny model: their record, and ours with their weights above the encoder."""
-    record = torch.load(ORACLES / "diffusion_ner.pt", weights_only=True)["models"]["lrconcat_cosine"]
+    record = read_oracle("diffusion_ner.pt")["models"]["lrconcat_cosine"]
     config = DiffusionNerConfig(
         encoder_config=record["hf_config"],
         labels=["a", "b", "c"],
@@ -82,7 +79,6 @@ def original():
     return record, model
 
 
-@needs_oracle
 @torch.no_grad()
 def test_sentence_encoder_and_denoiser_are_the_authors(original):
     record, model = original
@@ -105,7 +101,6 @@ class Replay(SentenceNoise):
         return next(self.draws)
 
 
-@needs_oracle
 @torch.no_grad()
 def test_denoising_with_the_authors_draws_is_theirs_step_by_step(original, monkeypatch):
     record, model = original
@@ -124,6 +119,28 @@ def test_denoising_with_the_authors_draws_is_theirs_step_by_step(original, monke
     assert torch.allclose(output.left.sigmoid(), final["pred_left"], atol=1e-5)
     spans = torch.stack([output.left.argmax(-1), output.right.argmax(-1)], dim=-1)
     assert torch.equal(spans, final["pred_spans"])
+
+
+@torch.no_grad()
+def test_a_prediction_that_ends_before_it_begins_is_no_further_off_than_a_state_can_be(tokenizer, monkeypatch):
+    """Of five words, left 3 and right 1: share 3/4, width -2/4. The state (0.5, -2) is cut to (0.5, -1)."""
+    model, seen = make(tokenizer, timesteps=100), []
+    left, right = (torch.full((1, 1, 5), -9.0).index_fill(2, torch.tensor([i]), 9.0) for i in (3, 1))
+
+    def denoise(words, mask, num_words, x, times):
+        seen.append(x)
+        return torch.zeros(1, 1, len(LABELS) + 1), left, right
+
+    monkeypatch.setattr(model, "denoise", denoise)
+    words = torch.zeros(1, 5, 32)
+    mask = torch.ones(1, 5, dtype=torch.bool)
+    states = WordStates(words, mask, torch.tensor([5]), None, None, None, None)
+    x = torch.tensor([[[0.3, -0.2]]])
+    model.generate(words, states, Replay([x]), 2, 1, 0.0, False)
+    now, then = (alpha_bars("cosine", 100)[t] for t in (99, 49))
+    x0 = torch.tensor([0.5, -1.0])
+    expected = then**0.5 * x0 + (1 - then) ** 0.5 * (x - now**0.5 * x0) / (1 - now) ** 0.5
+    assert torch.equal(seen[0], x) and torch.allclose(seen[1], expected, atol=1e-5)
 
 
 # --------------------------------------------------------------------------------------------------------- the network
@@ -172,6 +189,18 @@ def test_expansion_repeats_entities_or_adds_random_spans(tokenizer, expansion, t
     }  # fmt: skip
     exact = {tuple(round(value, 4) for value in row) for row in x0[0].tolist()}
     assert {(-1.0, round(8 / 14 - 1, 4)), (1.0, -1.0)} <= exact  # (0, 4) and (14, 14), as left and width
+
+
+@pytest.mark.parametrize("expansion, copies", [("random", 1), ("mixed", 3)])
+def test_the_entities_among_the_noisy_spans_stand_at_random_places(tokenizer, expansion, copies):
+    """The network knows its spans by their number: it must not learn which numbers entities have."""
+    torch.manual_seed(0)
+    model, sentences = make(tokenizer, expansion=expansion, num_noisy_spans=6), 1200
+    entities = torch.tensor([[[1, 3, 0]]]).expand(sentences, -1, -1)  # of five words: left 1, one word further
+    _, x0 = model.expand(entities, torch.full((sentences,), 5), SentenceNoise([None] * sentences))
+    is_gold = (x0 == torch.tensor([-0.5, -0.5])).all(-1)  # (sentences, 6)
+    assert (is_gold.sum(1) == copies).all()
+    assert (is_gold.float().mean(0) - copies / 6).abs().max() < 0.06
 
 
 def test_more_entities_than_noisy_spans_are_said_and_all_trained(tokenizer, caplog):

@@ -1,13 +1,12 @@
 """DSpERT and its shallow counterparts: the authors' numbers, the plain loop, and cases worked by hand."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import LABELS, SENTENCES, encoder_config, make_batch, without_gold
+from tests_support import LABELS, SENTENCES, encoder_config, make_batch, read_oracle, without_gold
 from torch import nn
 from transformers import AutoModel, RobertaConfig
 
@@ -23,14 +22,7 @@ from hf_spanner.modeling.spans import list_spans
 from hf_spanner.modeling.subword_spans import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from hf_spanner.training import NestedNerDataset, unreachable
 
-ORACLES = Path(__file__).resolve().parents[2].parent / "shared" / "oracles"
 FAMILIES = ("bert", "roberta", "electra", "distilbert", "xlm-roberta", "camembert")
-
-
-def oracle(name: str) -> dict:
-    if not (ORACLES / name).is_file():
-        pytest.skip(f"../shared/oracles/{name} is absent")
-    return torch.load(ORACLES / name, weights_only=True)
 
 
 def renamed(state_dict: dict, names: dict[str, str]) -> dict:
@@ -73,7 +65,7 @@ def one_word_a_token(lengths: list[int], entities=None, vocab_size: int = 50) ->
 
 @pytest.mark.parametrize("name", ["bert_max", "bert_mul", "bert_top2"])
 def test_the_span_transformer_equals_the_authors(name):
-    case = oracle("dspert_span_encoder.pt")[name]
+    case = read_oracle("dspert_span_encoder.pt")[name]
     layers, how = case["cfg"]["num_layers"], case["cfg"]["agg"].split("_")[0]
     encoder = AutoModel.from_config(DspertConfig(encoder_config=case["hf_config"]).encoder_config)
     depth = layers or case["hf_config"]["num_hidden_layers"]
@@ -93,7 +85,7 @@ def test_the_span_transformer_equals_the_authors(name):
 
 
 def test_the_whole_model_equals_the_authors():
-    case = oracle("dspert_full.pt")["default"]
+    case = read_oracle("dspert_full.pt")["default"]
     labels, (lstm, ffn) = case["labels"][1:], (10, 12)
     model = DspertForNestedNer(
         DspertConfig(
@@ -149,7 +141,7 @@ def test_the_whole_model_equals_the_authors():
 
 
 def test_the_shallow_model_equals_the_authors():
-    case = oracle("biaffine_shallow.pt")["shallow_max_pooling"]
+    case = read_oracle("biaffine_shallow.pt")["shallow_max_pooling"]
     hidden, num_words, labels = case["hidden"], case["seq_lens"], case["labels"][1:]
     encoder = {**encoder_config("bert", 40).to_dict(), "hidden_size": 8}
     model = DspertForNestedNer(

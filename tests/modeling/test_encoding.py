@@ -89,6 +89,27 @@ def test_context_is_read_nearest_first_and_never_predicted_on(tokenizer):
     assert tokens[where - 1] != "[CLS]" and tokens[where + encoded["word_ids"].count(0)] != "[SEP]"
 
 
+@pytest.mark.parametrize(
+    "before, after, expected",
+    [
+        ("the mayor of New York", "met the head of the", "New York | met the head"),  # the odd place is behind
+        ("York", "met the head of the Bank", "York | met the head of"),  # what one side leaves, the other takes
+        ("the mayor of New York", "met", "mayor of New York | met"),
+        ("the mayor of New York met", "", "mayor of New York met |"),
+        ("", "met the head of the Bank", "| met the head of the"),
+        ("New York", "met", "New York | met"),
+        ("", "", "|"),
+    ],
+)
+def test_context_worked_by_hand(before, after, expected):
+    """One sub-word a word, room for six, of which London has one: five for the words nearest to it."""
+    tokenizer = TOKENIZERS["wordlevel"]()
+    encoded = WordEncoder(tokenizer, 8).encode(["London"], before=before.split(), after=after.split())
+    tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
+    assert tokens == ["[CLS]", *expected.replace("|", "London").split(), "[SEP]"]
+    assert encoded["word_ids"] == [0 if token == "London" else -1 for token in tokens]
+
+
 def test_batches_are_padded_on_the_right(tokenizer):
     encoder = WordEncoder(tokenizer, 32)
     batch = pad_batch(

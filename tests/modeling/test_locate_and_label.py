@@ -1,11 +1,11 @@
 """Locate and Label: the authors' numbers, long entities, ablations, every optional input, and bad input."""
 
+import math
 import random
 
 import pytest
 import torch
-from conftest import ORACLES
-from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, records, without_gold
+from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, read_oracle, records, without_gold
 from transformers import BertConfig, pipeline
 
 from hf_spanner.building import VectorArguments, build_model
@@ -36,10 +36,7 @@ def make(tokenizer, **settings) -> LocateAndLabelForNestedNer:
 
 @pytest.fixture(scope="module")
 def oracle() -> dict:
-    file = ORACLES / "locate_and_label_model.pt"
-    if not file.exists():
-        pytest.skip(f"{file} is not here")
-    return torch.load(file, weights_only=True)["linear_nocount"]
+    return read_oracle("locate_and_label_model.pt")["linear_nocount"]
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +281,61 @@ def test_soft_examples_count_less(tokenizer):
         with torch.no_grad():
             losses.append(model(**batch).loss)
     assert losses[1] < losses[0]
+
+
+def test_each_loss_is_linear_in_its_own_weight_and_in_no_other(tokenizer):
+    batch, names = make_batch(tokenizer), ["filter", "regressor", "classifier"]
+    model = make(tokenizer, lambda1=1.0, lambda2=1.0, lambda3=1.0)
+
+    def losses() -> list[float]:
+        with torch.no_grad():
+            output = model(**batch)
+        assert list(output.losses) == names
+        return [term.item() for term in output.losses.values()]
+
+    plain = losses()
+    assert min(plain) > 0
+    for index in range(3):
+        setattr(model.config, f"lambda{index + 1}", 0.25)
+        assert losses() == pytest.approx([0.25 * x if i == index else x for i, x in enumerate(plain)], rel=1e-5)
+        setattr(model.config, f"lambda{index + 1}", 1.0)
+    assert [getattr(LocateAndLabelConfig(labels=LABELS), f"lambda{i}") for i in (1, 2, 3)] == [1.0, 0.1, 1.0]
+
+
+# One sentence, a PER at [0, 4). Seeds: the entity itself, IoU 3/4 (above α1 = 0.7), IoU 1/2 (below), IoU 0.
+GOLD = torch.tensor([[[0, 4, 0]]])
+SEEDS = Spans(torch.zeros(4, dtype=torch.long), torch.tensor([0, 0, 0, 5]), torch.tensor([4, 3, 2, 6]))
+
+
+@pytest.mark.parametrize("eta, weights", [(0.0, [1, 1, 1, 1]), (1.0, [1, 0.75, 0.5, 1]), (2.0, [1, 0.5625, 0.25, 1])])
+def test_the_filter_loss_worked_by_hand(tokenizer, eta, weights):
+    """Of p = 0.8 that a seed is kept: the focal loss is 0.2² · -log 0.8 if it shall be, 0.8² · -log 0.2 if not."""
+    model = make(tokenizer, eta=eta)
+    logits = torch.full((4,), math.log(4.0))
+    keep, drop = -0.04 * math.log(0.8), -0.64 * math.log(0.2)
+    expected = sum(w * x for w, x in zip(weights, [keep, keep, drop, drop], strict=True)) / 4
+    assert model.filter_loss(SEEDS, logits, GOLD).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("eta, weights", [(0.0, [1, 1, 1, 1]), (1.0, [1, 0.25, 0.5, 1])])
+def test_the_classifier_loss_worked_by_hand(tokenizer, eta, weights):
+    """Of p = 5/8 for PER and 1/8 for each other: only the exact match is a PER (α2 = 1), all others are none."""
+    model = make(tokenizer, eta=eta)
+    logits = torch.tensor([0.0, math.log(5.0), 0.0, 0.0]).expand(4, -1)
+    costs = [-math.log(5 / 8), *[-math.log(1 / 8)] * 3]
+    expected = sum(w * x for w, x in zip(weights, costs, strict=True)) / 4
+    assert model.classifier_loss(SEEDS, logits, GOLD).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_regressor_loss_worked_by_hand(tokenizer):
+    """Over the two seeds of at least α1. The entity stays; [0, 3) becomes [-0.5, 3.5) where [0, 4) is wanted.
+
+    Smooth L1: 0.5²/2 for each boundary. Overlap: shared are 3.5 of the 4.5 words from -0.5 to 4.
+    """
+    model = make(tokenizer)
+    offsets = torch.tensor([[0.0, 0.0], [-0.5, 0.5], [9.0, 9.0], [9.0, 9.0]])
+    expected = (0 + (0.125 + 0.125) + (1 - 3.5 / 4.5)) / 2
+    assert model.regressor_loss(SEEDS, offsets, GOLD).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_soft_nms_lowers_scores_before_the_threshold(tokenizer):

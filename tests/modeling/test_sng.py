@@ -1,11 +1,9 @@
 """SNG: the authors' numbers, the grid against a run for each span, and life without an encoder."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from tests_support import LABELS, SENTENCES, make_batch, records, without_gold
+from tests_support import LABELS, SENTENCES, make_batch, read_oracle, records, without_gold
 from transformers import pipeline
 
 import hf_spanner
@@ -16,8 +14,6 @@ from hf_spanner.modeling.span_networks import GivenSpans, by_end, by_start
 from hf_spanner.tokenization import load_tokenizer
 from hf_spanner.training import NestedNerTrainer, NestedNerTrainingArguments
 from hf_spanner.vectors import WordVectors
-
-ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracles" / "sng.pt"
 
 WORDS = sorted({word for words, _ in SENTENCES for word in words} - {"Bank"})  # one word has no vector
 
@@ -38,9 +34,7 @@ def make(**settings) -> tuple[SngForNestedNer, object]:
 
 @pytest.fixture
 def oracle() -> dict:
-    if not ORACLE.exists():
-        pytest.skip(f"{ORACLE} is not here")
-    return torch.load(ORACLE, weights_only=True)
+    return read_oracle("sng.pt")
 
 
 def load_state(model: SngForNestedNer, state: dict) -> SngForNestedNer:
@@ -275,17 +269,29 @@ def test_full_batch_takes_one_step_an_epoch(tmp_path):
     assert trainer.state.global_step == 3
 
 
-def test_full_batch_steps_do_not_depend_on_the_batches(tmp_path):
+@pytest.mark.parametrize("spans", ["gold", "all"])
+def test_full_batch_steps_do_not_depend_on_the_batches(spans):
     """The loss is summed over spans: however the data is cut into batches, the step of an epoch is the same."""
     weights = []
     for size in (1, 5):
-        model, tokenizer = make(spans="gold", full_batch=True)
+        model, tokenizer = make(spans=spans, full_batch=True, max_negatives=None)
         optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
         for first in range(0, 5, size):
             model(**make_batch(tokenizer, SENTENCES[first : first + size])).loss.backward()
         optimizer.step()
         weights.append(model.network.output.weight.detach().clone())
     assert torch.allclose(*weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("spans", ["gold", "all"])
+def test_a_full_batch_loss_is_the_sum_over_spans_that_is_else_a_mean(spans):
+    sentences = [("New York is here".split(), [(0, 2, "place name"), (0, 1, "ORG")])]
+    losses = []
+    for full_batch in (True, False):
+        model, tokenizer = make(spans=spans, full_batch=full_batch, max_negatives=None, max_span_length=3)
+        losses.append(model(**make_batch(tokenizer, sentences)).loss.item())
+    count = 2 if spans == "gold" else 4 + 3 + 2
+    assert losses[0] == pytest.approx(count * losses[1], rel=1e-5)
 
 
 def test_the_configuration_survives_a_round_trip(tmp_path):

@@ -92,6 +92,21 @@ def test_entities_longer_than_the_cap_are_positives_in_training_and_never_predic
     assert all(e.end - e.start <= 2 for e in net.decode(net(**batch), threshold=0.0, overlap="any")[0])
 
 
+def test_the_loss_of_a_long_entity_is_its_cross_entropy_and_has_a_gradient(tokenizer):
+    """Three words where spans end at two: five spans on the grid, and the entity beside it."""
+    batch = make_batch(tokenizer, [("the New York".split(), [(0, 3, "place name")])])
+    net = model(max_span_length=2, max_negatives=None)
+    output = net(**batch)
+    states = net.encode(**{k: batch[k] for k in ("input_ids", "attention_mask", "word_ids", "num_words")})
+    logits = net.scorer.score(states.words, states.sentence, torch.tensor([[0]]), torch.tensor([[3]]))[0]
+    expected = torch.nn.functional.cross_entropy(logits, torch.tensor([2])) / (5 + 1)
+    assert output.losses["long"].item() == pytest.approx(expected.item(), abs=1e-6)
+    (gradient,) = torch.autograd.grad(output.losses["long"], net.scorer.linear.weight)
+    assert gradient.abs().sum() > 0
+    short = net(**make_batch(tokenizer, [("the New York".split(), [(1, 3, "place name")])]))
+    assert short.losses["long"] == 0
+
+
 def test_memory_of_the_grid_is_linear_in_the_cap():
     head = scorer(max_span=8)
     assert head(torch.randn(1, 50, 32), torch.randn(1, 32), 8).shape == (1, 50, 8, 4)

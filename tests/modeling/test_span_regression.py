@@ -1,12 +1,10 @@
 """The pieces of a two-stage detector: hand-worked cases, properties, and the authors' numbers where they agree."""
 
-import json
-
 import pytest
 import torch
-from conftest import ORACLES
 from hypothesis import given
 from hypothesis import strategies as st
+from tests_support import read_oracle
 
 from hf_spanner.modeling.decoding import Entity
 from hf_spanner.modeling.span_regression import (
@@ -29,10 +27,7 @@ from hf_spanner.modeling.span_regression import (
 
 @pytest.fixture
 def oracle() -> dict:
-    file = ORACLES / "locate_and_label_functions.json"
-    if not file.exists():
-        pytest.skip(f"{file} is not here")
-    return json.loads(file.read_text())
+    return read_oracle("locate_and_label_functions.json")
 
 
 def spans_of(*triples) -> Spans:

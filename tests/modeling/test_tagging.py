@@ -1,20 +1,16 @@
 import itertools
-import json
 
 import pytest
 import torch
-from conftest import ORACLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests_support import read_oracle
 
 from hf_spanner.modeling.losses import Gold
 from hf_spanner.modeling.tagging import CRF, TaggingHead, bio_entities, bio_tags
 
 LABELS = ["A", "B"]
 OUT, B_A, I_A, B_B, I_B = range(5)
-needs_oracles = pytest.mark.skipif(
-    not ORACLES.exists(), reason="the authors' outputs (../shared/oracles) are not here"
-)
 
 
 def test_tags_of_nested_entities_are_those_of_the_outermost():
@@ -48,9 +44,8 @@ def test_flat_entities_survive_tagging(pieces):
     assert [(e.start, e.end, LABELS.index(e.label)) for e in found] == entities
 
 
-@needs_oracles
 def test_bio_agrees_with_the_reference_implementation():
-    for case in json.loads((ORACLES / "overlap_filter_metrics_crf_bio.json").read_text())["bio"]:
+    for case in read_oracle("overlap_filter_metrics_crf_bio.json")["bio"]:
         if case["scheme"] != "BIO2":
             continue
         names = sorted({tag[2:] for tag in case["tags"] if tag != "O"})
@@ -98,9 +93,8 @@ def test_crf_equals_brute_force(length, num_tags, seed):
                 assert marginals[b, t, tag].item() == pytest.approx(float(mass), abs=1e-4)
 
 
-@needs_oracles
 def test_crf_agrees_with_the_reference_implementation():
-    case = json.loads((ORACLES / "overlap_filter_metrics_crf_bio.json").read_text())["crf"]
+    case = read_oracle("overlap_filter_metrics_crf_bio.json")["crf"]
     state = case["state"]
     crf = CRF(len(state["sos_transitions"]))
     crf.load_state_dict(
