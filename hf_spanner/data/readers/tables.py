@@ -1,0 +1,204 @@
+"""Tables: parquet, Arrow (a folder of `save_to_disk` or one file) and CSV, by words or by characters."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..chars import WHOLE_TEXTS, TextOptions
+from ..columns import Table, sentences_of_columns
+from ..records import (
+    ENTITY_KEYS,
+    TAG_KEYS,
+    TEXT_ENTITY_KEYS,
+    TOKEN_KEYS,
+    entities_of_tags,
+    text_sentences,
+    word_sentence,
+)
+from ..schema import ReadReport, Sentence, first_line, short
+from .files import identifier, plain_name, text_lines
+
+_ROWS = 1000  # of a table in memory at a time
+# Columns of a CSV file with one word a row; the headings are compared without case.
+_WORDS, _TAGS = ("word", "token"), ("tag", "ner_tag", "ner")
+_SENTENCES = ("sentence_id", "sentence", "sentence #", "sent_id", "id")
+
+
+def read_parquet(
+    path: str | Path, report: ReadReport, text: TextOptions = WHOLE_TEXTS, *, end_inclusive: bool = False
+) -> Iterator[Sentence]:
+    """A parquet file with the columns that the JSON readers know, by words (`tokens`) or by characters (`text`)."""
+    table = _open(Path(path), _parquet)
+    return sentences_of_columns(table, report, str(path), text, end_inclusive=end_inclusive)
+
+
+def read_arrow(
+    path: str | Path, report: ReadReport, text: TextOptions = WHOLE_TEXTS, *, end_inclusive: bool = False
+) -> Iterator[Sentence]:
+    """A dataset that `save_to_disk` wrote, or one of its `.arrow` files; columns as in parquet."""
+    table = _open(Path(path), lambda path: Table.of(open_arrow(path)))
+    return sentences_of_columns(table, report, str(path), text, end_inclusive=end_inclusive)
+
+
+def open_arrow(path: Path) -> Any:
+    """The `Dataset` (or `DatasetDict`) at this path, checked through: Arrow trusts its files, and a damaged one would
+    end the process without a word."""
+    import datasets
+
+    dataset = datasets.load_from_disk(path) if path.is_dir() else datasets.Dataset.from_file(str(path))
+    for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
+        part.data.table.validate(full=True)
+    return dataset
+
+
+def _open(path: Path, opener: Any) -> Any:
+    try:
+        return opener(path)
+    except Exception as error:  # Arrow fails in a dozen ways; the user needs one sentence
+        raise ValueError(f"{path} is damaged or no table ({first_line(error)}); write it again.") from error
+
+
+def _parquet(path: Path) -> Table:
+    import pyarrow.parquet as pq
+    from datasets import Features
+
+    def rows() -> Iterator[dict[str, Any]]:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS):
+                yield from batch.to_pylist()
+
+    with pq.ParquetFile(path) as file:
+        return Table(Features.from_arrow_schema(file.schema_arrow), rows)
+
+
+def read_csv(
+    path: str | Path, report: ReadReport, text: TextOptions = WHOLE_TEXTS, *, end_inclusive: bool = False
+) -> Iterator[Sentence]:
+    """A table with a line of headings, separated by commas, semicolons or tabs, in one of three forms.
+
+    One word a row: `word`, `tag` and `sentence_id`. One sentence a row, by words: `tokens` with `entities`, or with
+    `ner_tags`. One text a row: `text` with `entities` in characters. A list in a cell is written as JSON; tokens and
+    tags may also be written with spaces between them.
+    """
+    path = Path(path)
+    rows = csv_rows(path)
+    _, headings = next(rows, ("", []))
+    names = [name.strip().lower() for name in headings]
+    form = csv_form(names)
+    if not names:
+        return
+    if form is None:
+        raise ValueError(
+            f"{path}:1: found the columns {short(headings, 200)}, expected 'tokens' with 'entities' or 'ner_tags', "
+            "'text' with 'entities', or 'word', 'tag' and 'sentence_id'."
+        )
+    records = _records(rows, names)
+    if form == "one word a row":
+        yield from _word_rows(path, records, report)
+        return
+    for number, (where, cells) in enumerate(records):
+        record = {
+            key: _value(key, cell, where)
+            for key, cell in cells.items()
+            if cell.strip() or key in ("text", *TOKEN_KEYS)
+        }
+        id = identifier(record, path, number, where)
+        if form == "by words":
+            yield word_sentence(record, report, where, id, end_inclusive)
+        else:
+            yield from text_sentences(record, report, where, id, text)
+
+
+def csv_form(names: list[str]) -> str | None:
+    """What a CSV file with these headings (in lower case) holds; None if nothing that we know."""
+    columns = set(names)
+    if columns & set(TOKEN_KEYS) and columns & {*ENTITY_KEYS, *TAG_KEYS}:
+        return "by words"
+    if "text" in columns and columns & set(TEXT_ENTITY_KEYS):
+        return "by characters"
+    if columns & set(_WORDS) and columns & set(_TAGS) and columns & set(_SENTENCES):
+        return "one word a row"
+    return None
+
+
+def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """("file:line", cells) of every row that is not empty, the headings first."""
+    lines = (line + "\n" for _, line in text_lines(path))
+    first = next(lines, "")
+    delimiter = max(",;\t", key=first.count)
+    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
+    reader = csv.reader(_chain(first, lines), delimiter=delimiter, strict=True)
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(
+                f"{path}:{reader.line_num}: no row of a CSV file ({error}); put cells with quotes, line breaks or "
+                f"{delimiter!r} inside quotes."
+            ) from error
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield f"{path}:{reader.line_num}", cells
+
+
+def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _records(rows: Iterator[tuple[str, list[str]]], names: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    twice = sorted({name for name in names if names.count(name) > 1 and name})
+    for where, cells in rows:
+        if twice:
+            raise ValueError(f"{where}: the heading {twice[0]!r} stands twice in the first line; rename one.")
+        if len(cells) != len(names):
+            raise ValueError(
+                f"{where}: {len(cells)} cells, expected {len(names)} as in the first line: {short(cells)}. Put cells "
+                "with separators or line breaks inside quotes."
+            )
+        yield where, dict(zip(names, cells, strict=True))
+
+
+def _value(key: str, cell: str, where: str) -> Any:
+    """A cell as JSON would have it."""
+    if key not in {"pos", "relations", *TOKEN_KEYS, *ENTITY_KEYS, *TAG_KEYS, *TEXT_ENTITY_KEYS}:
+        return cell
+    if not cell.lstrip().startswith(("[", "{")):
+        return cell.split() if key in ("pos", *TOKEN_KEYS, *TAG_KEYS) else cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{where}: the cell {key!r} is {short(cell)}, expected a JSON list with double quotes and commas "
+            f"({first_line(error)})."
+        ) from error
+
+
+def _word_rows(path: Path, records: Iterator[tuple[str, dict[str, str]]], report: ReadReport) -> Iterator[Sentence]:
+    """The sentences of a table with one word a row: rows that follow each other with one number, or with none."""
+    tokens: list[str] = []
+    tags: list[str] = []
+    current = began = ""
+    count = 0
+
+    def sentence() -> Sentence:
+        entities = entities_of_tags(tags, tokens, "tag", report, began)
+        return report.keep(f"{plain_name(path).stem}.{count}", None, list(tokens), entities, began)
+
+    for where, cells in records:
+        number = next(cells[name] for name in _SENTENCES if name in cells).strip()
+        if number and number != current and tokens:  # an empty number goes on with the sentence
+            yield sentence()
+            count += 1
+            tokens, tags = [], []
+        current, began = number or current, began if tokens else where
+        tokens.append(next(cells[name] for name in _WORDS if name in cells))
+        tags.append(re.sub(r"\s", "", next(cells[name] for name in _TAGS if name in cells)))
+    if tokens:
+        yield sentence()
