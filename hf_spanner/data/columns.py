@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .chars import WHOLE_TEXTS, TextOptions
 from .records import (
     ENTITY_KEYS,
+    LIST_KEYS,
     TAG_KEYS,
     TEXT_ENTITY_KEYS,
     TOKEN_KEYS,
@@ -39,7 +40,7 @@ class Table:
         return cls(dataset.features, lambda: plain)
 
 
-_COLUMNS = {"id", "doc_id", "pos", "text", "relations", *TOKEN_KEYS, *ENTITY_KEYS, *TAG_KEYS, *TEXT_ENTITY_KEYS}
+_COLUMNS = {"id", "doc_id", "text"} | LIST_KEYS
 
 
 def sentences_of_columns(
@@ -97,16 +98,12 @@ def _guarded(rows: Iterable[Row], where: str) -> Iterator[Row]:
 def _entity_reader(feature: Any, key: str, where: str) -> Callable[[Row, str], Any]:
     fields = getattr(feature, "feature", feature)  # List({...}), or {...: List} as old `Sequence({...})` columns have
     fields = fields[0] if isinstance(fields, list) else fields
-    label = (
-        next((fields[name] for name in ("label", "type") if name in fields), None)
-        if isinstance(fields, dict)
-        else None
-    )
+    label = next((name for name in ("label", "type") if isinstance(fields, dict) and name in fields), None)
     if label is None:
         raise ValueError(
             f"{where}: column {key!r} is {feature}, expected a list of objects with 'start', 'end' and 'label'."
         )
-    names = getattr(getattr(label, "feature", label), "names", None)
+    names = getattr(getattr(fields[label], "feature", fields[label]), "names", None)
 
     def entities_of(row: Row, row_where: str) -> Any:
         entities = row[key]
@@ -114,18 +111,17 @@ def _entity_reader(feature: Any, key: str, where: str) -> Callable[[Row, str], A
             entities = _one_by_one(entities, row_where)
         if not isinstance(entities, list):  # refused, with a sentence, by the reader of records
             return entities
-        entities = [
-            {field: value for field, value in entity.items() if value is not None or field in fields_needed}
-            if isinstance(entity, dict)
-            else entity
-            for entity in entities
-        ]
-        if names is None:
-            return entities
-        return [{**entity, "label": _class_name(entity, names, row_where)} for entity in entities]
+        return [_plain(entity, label, names, row_where) for entity in entities]
 
-    fields_needed = {"start", "end", "label"}
     return entities_of
+
+
+def _plain(entity: Any, label: str, names: list[str] | None, where: str) -> Any:
+    """The entity without the fields that are empty here, and with the name of its class."""
+    if not isinstance(entity, dict):
+        return entity
+    plain = {name: value for name, value in entity.items() if value is not None or name in ("start", "end", label)}
+    return plain if names is None else {**plain, label: _name(plain[label], names, where)}
 
 
 def _one_by_one(columns: dict[str, Any], where: str) -> list[Row]:
@@ -166,10 +162,6 @@ def _tag_reader(table: Table, key: str, report: ReadReport, where: str) -> Calla
         return entities_of_tags(tags_of(row[key], row_where), tokens, key, report, row_where, scheme)
 
     return entities_of
-
-
-def _class_name(entity: Any, names: list[str], where: str) -> str:
-    return _name(entity.get("label", entity.get("type")) if isinstance(entity, dict) else None, names, where)
 
 
 def _name(value: Any, names: list[str], where: str) -> str:

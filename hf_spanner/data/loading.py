@@ -114,7 +114,7 @@ def _open_columns(
     text: dict[str, Any],
 ) -> tuple[Iterator[Sentence], ReadReport]:
     report = ReadReport(source=name)
-    options = dataclasses.replace(WHOLE_TEXTS, **({} if splitter is None else {"splitter": splitter}), **text)
+    options = dataclasses.replace(WHOLE_TEXTS, **({"splitter": splitter} if splitter else {}) | text)
     known = None if labels is None else set(several("labels", labels))
 
     def sentences() -> Iterator[Sentence]:

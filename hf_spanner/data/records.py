@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from .chars import CharSpan, TextOptions, document_to_sentences
@@ -13,8 +13,17 @@ TOKEN_KEYS = ("tokens", "words")
 ENTITY_KEYS = ("entities", "ner", "spans")
 TAG_KEYS = ("ner_tags", "tags")
 TEXT_ENTITY_KEYS = ("entities", "spans", "label", "labels")
+LIST_KEYS = {"pos", "relations", *TOKEN_KEYS, *ENTITY_KEYS, *TAG_KEYS, *TEXT_ENTITY_KEYS}
 _SPAN_FIELDS = (("start", "start_offset"), ("end", "end_offset"), ("label", "type"))
 _SAYS_NOTHING_NEW = {"id", "text"}  # fields of an entity that need no mention when they are left aside
+
+
+def form_of(names: Collection[str]) -> str | None:
+    """What a record with these fields counts in; None if it holds nothing that we know."""
+    fields = set(names)
+    if fields & set(TOKEN_KEYS) and fields & {*ENTITY_KEYS, *TAG_KEYS}:
+        return "by words"
+    return "by characters" if "text" in fields and fields & set(TEXT_ENTITY_KEYS) else None
 
 
 def word_sentence(

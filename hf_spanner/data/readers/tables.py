@@ -11,15 +11,7 @@ from typing import Any
 
 from ..chars import WHOLE_TEXTS, TextOptions
 from ..columns import Table, sentences_of_columns
-from ..records import (
-    ENTITY_KEYS,
-    TAG_KEYS,
-    TEXT_ENTITY_KEYS,
-    TOKEN_KEYS,
-    entities_of_tags,
-    text_sentences,
-    word_sentence,
-)
+from ..records import LIST_KEYS, TAG_KEYS, TOKEN_KEYS, entities_of_tags, form_of, text_sentences, word_sentence
 from ..schema import ReadReport, Sentence, first_line, short
 from .files import identifier, plain_name, text_lines
 
@@ -116,14 +108,8 @@ def read_csv(
 
 def csv_form(names: list[str]) -> str | None:
     """What a CSV file with these headings (in lower case) holds; None if nothing that we know."""
-    columns = set(names)
-    if columns & set(TOKEN_KEYS) and columns & {*ENTITY_KEYS, *TAG_KEYS}:
-        return "by words"
-    if "text" in columns and columns & set(TEXT_ENTITY_KEYS):
-        return "by characters"
-    if columns & set(_WORDS) and columns & set(_TAGS) and columns & set(_SENTENCES):
-        return "one word a row"
-    return None
+    one_word_a_row = all(set(names) & set(known) for known in (_WORDS, _TAGS, _SENTENCES))
+    return form_of(names) or ("one word a row" if one_word_a_row else None)
 
 
 def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -167,7 +153,7 @@ def _records(rows: Iterator[tuple[str, list[str]]], names: list[str]) -> Iterato
 
 def _value(key: str, cell: str, where: str) -> Any:
     """A cell as JSON would have it."""
-    if key not in {"pos", "relations", *TOKEN_KEYS, *ENTITY_KEYS, *TAG_KEYS, *TEXT_ENTITY_KEYS}:
+    if key not in LIST_KEYS:
         return cell
     if not cell.lstrip().startswith(("[", "{")):
         return cell.split() if key in ("pos", *TOKEN_KEYS, *TAG_KEYS) else cell
