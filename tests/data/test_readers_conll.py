@@ -69,7 +69,9 @@ def test_conll_2003_with_documents_chunks_and_iob1(tmp_path):
         ("a.0", "a.doc0", [(0, 1, "PER"), (2, 3, "LOC")]),
         ("a.1", "a.doc1", []),
     ]
-    assert report.ignored == {"column 2 of syntactic chunks": 1} and report.faithful
+    assert (
+        report.ignored == {"column 1, which holds no tags": 1, "column 2 of syntactic chunks": 1} and report.faithful
+    )
 
 
 def test_chunks_are_read_if_they_are_all_there_is_or_asked_for(tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..chars import LINE_BY_LINE, CharSpan, TextOptions, document_to_sentences
 from ..schema import ReadReport, Sentence, short
-from .files import read_text, text_lines
+from .files import open_bytes, read_text, text_lines
 
 _OFFSETS = r"[0-9]{1,15} [0-9]{1,15}"  # of no file on earth, so any number beyond is no offset
 _MENTION = re.compile(rf"(\S+) ({_OFFSETS}(?:;{_OFFSETS})*)")
@@ -131,7 +132,9 @@ def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str
     """
     plain = read_text(path)
     candidates = [plain, plain.replace("\r\n", "\n")]
-    if path.read_bytes().startswith(b"\xef\xbb\xbf"):  # a space in its place keeps the offsets and is no word
+    with open_bytes(path) as file:
+        has_mark = file.read(len(BOM_UTF8)) == BOM_UTF8
+    if has_mark:  # a space in its place keeps the offsets and is no word
         candidates.insert(0, " " + plain)
     if not check_text:
         return candidates[0]

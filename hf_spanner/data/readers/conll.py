@@ -30,7 +30,7 @@ class _Layout:
     schemes: list[str] = field(default_factory=list)
 
     def fits(self, row: _Row) -> bool:
-        return len(row.columns) == self.width and all(is_tag(row.columns[column]) for column in self.tags)
+        return len(row.columns) == self.width and any(is_tag(row.columns[column]) for column in self.tags)
 
 
 @dataclass
@@ -151,10 +151,18 @@ def _without_comments(
 ) -> Iterator[tuple[list[_Row], int | None]]:
     for rows, document in sentences:
         kept = [row for row in rows if not row.maybe_comment or layout.fits(row)]
-        if report is not None:
-            report.ignore("comment line", f"{path}:{rows[0].line}", len(rows) - len(kept))
+        if report is not None and len(kept) < len(rows):
+            _count_comments([row for row in rows if row not in kept], report, path)
         if kept:
             yield kept, document
+
+
+def _count_comments(rows: list[_Row], report: ReadReport, path: Path) -> None:
+    for row in rows:
+        where = f"{path}:{row.line}: {short(row.columns)}"
+        tags = sum(is_tag(column) and column != "O" for column in row.columns[1:])
+        report.lose("tag in a comment line", where, tags)  # it may be a word that begins with # in a damaged line
+        report.ignore("comment line", where, 0 if tags else 1)
 
 
 def _find_layout(
@@ -213,8 +221,8 @@ def _tag_columns(path: Path, columns: list[_Column], token: int, first: _Row, re
             report.lose(
                 f"tag in column {number}, which holds more other values than tags", column.stranger, column.entity_tags
             )
-        else:  # say, a lemma such as E-mail
-            report.ignore(f"value in column {number} that looks like a tag", str(path), column.entity_tags)
+        else:  # say, parts of speech, or lemmas, of which E-mail looks like a tag
+            report.ignore(f"column {number}, which holds no tags", column.stranger)
     if layers:
         for number in chunks:
             report.ignore(f"column {number} of syntactic chunks", str(path))

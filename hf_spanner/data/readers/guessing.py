@@ -74,9 +74,9 @@ def _decide_text(text: str, suffix: str, looks_like_columns: bool) -> tuple[str,
 
 
 def _has_tags(text: str) -> bool:
-    """Whether one of the first lines ends in a column that is a tag."""
-    rows = [line.split("\t") if "\t" in line else line.split() for line in text.split("\n")[:100]]
-    return any(len(row) > 1 and any(is_tag(column.strip()) for column in row[1:]) for row in rows)
+    """Whether half of the first lines end in a tag that is not all of the line."""
+    rows = [line.split() for line in text.split("\n")[:100] if line.strip()]
+    return bool(rows) and 2 * sum(len(row) > 1 and is_tag(row[-1]) for row in rows) >= len(rows)
 
 
 def _decide_json(path: Path, is_list: bool) -> tuple[str, str]:

@@ -11,6 +11,8 @@ from ..records import document
 from ..schema import ReadReport, Sentence, short
 from .files import as_object, identifier, json_records
 
+# Results that say something about a text or about a region which another result marks.
+_NO_MENTIONS = {"choices", "textarea", "rating", "number", "taxonomy", "datetime", "pairwise", "relation"}
 _NOT_TEXT = {"created_at", "updated_at", "annotator", "id", "doc_id", "sentiment"}
 
 
@@ -120,7 +122,8 @@ def _char_spans(
     if kind != "labels":
         # hypertextlabels and paragraphlabels are mentions too, but not in plain text
         value = result.get("value")
-        is_mention = isinstance(value, dict) and (str(kind).endswith("labels") or "labels" in value)
+        other = isinstance(kind, str) and kind in _NO_MENTIONS
+        is_mention = not other and isinstance(value, dict) and ("start" in value or "labels" in value)
         (report.lose if is_mention else report.ignore)(
             f"result of type {short(kind)}", where, _count_mentions(result) if is_mention else 1
         )

@@ -114,11 +114,10 @@ def csv_form(names: list[str]) -> str | None:
 
 def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """("file:line", cells) of every row that is not empty, the headings first."""
-    lines = (line + "\n" for _, line in text_lines(path))
-    first = next(lines, "")
-    delimiter = max(",;\t", key=first.count)
+    headings = next((line for _, line in text_lines(path) if line.strip()), "")
+    delimiter = max(",;\t", key=headings.count)
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-    reader = csv.reader(_chain(first, lines), delimiter=delimiter, strict=True)
+    reader = csv.reader((line + "\n" for _, line in text_lines(path)), delimiter=delimiter, strict=True)
     while True:
         try:
             cells = next(reader, None)
@@ -131,11 +130,6 @@ def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
             return
         if any(cell.strip() for cell in cells):
             yield f"{path}:{reader.line_num}", cells
-
-
-def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
 
 
 def _records(rows: Iterator[tuple[str, list[str]]], names: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
