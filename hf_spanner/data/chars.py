@@ -6,11 +6,23 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from .schema import Entity, ReadReport, Sentence, short
 
 Splitter = str | Callable[[str], list[tuple[int, int]]]
-CharSpan = tuple[int, int, str]  # start, end (exclusive), label, in characters
+
+
+class CharSpan(NamedTuple):
+    """A labelled span `[start, end)` in characters, and where it is written if that is not where its text is."""
+
+    start: int
+    end: int
+    label: str
+    where: str = ""
+
+
+CharSpans = Iterable[CharSpan | tuple[int, int, str]]
 
 ON_MISALIGNED = ("expand", "split", "drop", "error")
 SPLIT_SENTENCES = ("newline", "none")
@@ -53,7 +65,7 @@ LINE_BY_LINE = TextOptions(split_sentences="newline")
 
 def chars_to_words(
     text: str,
-    char_spans: Sequence[CharSpan],
+    char_spans: CharSpans,
     splitter: Splitter,
     report: ReadReport,
     on_misaligned: str = "expand",
@@ -70,24 +82,24 @@ def chars_to_words(
     starts, ends = [start for start, _ in words], [end for _, end in words]
     piece_starts, piece_ends = [start for start, _ in pieces], [end for _, end in pieces]
     entities = []
-    for start, end, label in spans:
-        mention = _say(text, start, end, label, where)
+    for span in spans:
+        start, end, label, _ = span
         first, last = _covered(starts, ends, start, end)
         if first > last:
-            report.lose("mention without a word", mention)
+            report.lose("mention without a word", _say(text, span))
             continue
         if starts[first] < start or ends[last] > end:
-            whole = text[starts[first] : ends[last]]
+            mention, whole = _say(text, span), short(text[starts[first] : ends[last]])
             if on_misaligned == "error":
                 raise ValueError(
-                    f"{mention} begins or ends inside a word ({whole!r}); correct the offsets, choose a finer word "
+                    f"{mention} begins or ends inside a word ({whole}); correct the offsets, choose a finer word "
                     "splitter, or read with on_misaligned='expand', 'split' or 'drop'."
                 )
             if on_misaligned == "drop":
-                report.lose("boundary inside a word", f"{mention} in {whole!r}")
+                report.lose("boundary inside a word", f"{mention} in {whole}")
                 continue
             done = "the word was cut there" if on_misaligned == "split" else "expanded to the whole word"
-            report.change(f"boundary inside a word, {done}", f"{mention} to {whole!r}")
+            report.change(f"boundary inside a word, {done}", f"{mention} to {whole}")
         first, last = _covered(piece_starts, piece_ends, start, end)
         entities.append(Entity(start=first, end=last + 1, label=label))
     return [text[start:end] for start, end in pieces], entities
@@ -100,7 +112,7 @@ def _covered(starts: list[int], ends: list[int], start: int, end: int) -> tuple[
 
 def _cut(words: Iterable[tuple[int, int]], spans: Iterable[CharSpan]) -> list[tuple[int, int]]:
     """The words, cut where a span begins or ends inside them."""
-    cuts = sorted({position for start, end, _ in spans for position in (start, end)})
+    cuts = sorted({position for span in spans for position in span[:2]})
     pieces = []
     for start, end in words:
         borders = [start, *cuts[bisect_right(cuts, start) : bisect_left(cuts, end)], end]
@@ -110,7 +122,7 @@ def _cut(words: Iterable[tuple[int, int]], spans: Iterable[CharSpan]) -> list[tu
 
 def document_to_sentences(
     text: str,
-    char_spans: Sequence[CharSpan],
+    char_spans: CharSpans,
     report: ReadReport,
     options: TextOptions,
     *,
@@ -136,12 +148,13 @@ def document_to_sentences(
         return
 
     trimmed = list(_trimmed(text, char_spans, report, where))
-    pieces = _join_lines(text, trimmed, report, where)
+    pieces = _join_lines(text, trimmed, report)
     piece_starts = [start for start, _ in pieces]
     spans_of_piece: list[list[CharSpan]] = [[] for _ in pieces]
-    for start, end, label in trimmed:
-        piece = bisect_right(piece_starts, start) - 1
-        spans_of_piece[piece].append((start - piece_starts[piece], end - piece_starts[piece], label))
+    for span in trimmed:
+        piece = bisect_right(piece_starts, span.start) - 1
+        shift = piece_starts[piece]
+        spans_of_piece[piece].append(span._replace(start=span.start - shift, end=span.end - shift))
     number = 0
     for (start, end), spans in zip(pieces, spans_of_piece, strict=True):
         tokens, entities = to_words(text[start:end], spans)
@@ -150,37 +163,39 @@ def document_to_sentences(
             number += 1
 
 
-def _join_lines(text: str, spans: Sequence[CharSpan], report: ReadReport, where: str) -> list[tuple[int, int]]:
+def _join_lines(text: str, spans: Iterable[CharSpan], report: ReadReport) -> list[tuple[int, int]]:
     """The (start, end) of all lines, where lines that share a mention are one."""
     starts = [0] + [position + 1 for position, character in enumerate(text) if character == "\n"]
     joined: set[int] = set()  # lines that go on with the line before them
-    for start, end, label in spans:
-        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+    for span in spans:
+        first, last = bisect_right(starts, span.start) - 1, bisect_right(starts, span.end - 1) - 1
         if first != last:
             joined.update(range(first + 1, last + 1))
-            report.change("mention across a sentence border, sentences joined", _say(text, start, end, label, where))
+            report.change("mention across a sentence border, sentences joined", _say(text, span))
     starts = [start for line, start in enumerate(starts) if line not in joined]
     return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
 
-def _trimmed(text: str, spans: Sequence[CharSpan], report: ReadReport, where: str) -> Iterator[CharSpan]:
-    """The spans without white space at their ends; an impossible span is an error."""
-    for start, end, label in spans:
+def _trimmed(text: str, spans: CharSpans, report: ReadReport, where: str) -> Iterator[CharSpan]:
+    """The spans without white space at their ends, each with its place; an impossible span is an error."""
+    for start, end, label, place in (CharSpan(*span) for span in spans):
+        place = place or where
         if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
             raise ValueError(
-                f"{where or 'text'}: character span [{short(start)}, {short(end)}) of label {short(label)} does not "
+                f"{place or 'text'}: character span [{short(start)}, {short(end)}) of label {short(label)} does not "
                 f"fit into a text of {len(text)} characters; expected 0 <= start < end <= {len(text)} with an "
                 "exclusive end."
             )
         mention = text[start:end]
         if mention.isspace():
-            report.lose("mention without a word", _say(text, start, end, label, where))
+            report.lose("mention without a word", _say(text, CharSpan(start, end, label, place)))
         else:
-            yield end - len(mention.lstrip()), start + len(mention.rstrip()), label
+            yield CharSpan(end - len(mention.lstrip()), start + len(mention.rstrip()), label, place)
 
 
-def _say(text: str, start: int, end: int, label: str, where: str) -> str:
-    return (f"{where}: " if where else "") + f"{label} {short(text[start:end])}"
+def _say(text: str, span: CharSpan) -> str:
+    label = span.label if isinstance(span.label, str) else short(span.label)  # refused later, when all is in words
+    return (f"{span.where}: " if span.where else "") + f"{label} {short(text[span.start : span.end])}"
 
 
 def word_splitter(splitter: Splitter) -> Callable[[str], list[tuple[int, int]]]:

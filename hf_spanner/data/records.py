@@ -66,13 +66,13 @@ def text_sentences(
 
 def _char_span(entity: Any, report: ReadReport, where: str) -> CharSpan:
     if isinstance(entity, list) and len(entity) == 3:
-        return entity[0], entity[1], entity[2]
+        return CharSpan(*entity)
     if isinstance(entity, dict):
         names = [next((name for name in known if entity.get(name) is not None), None) for known in _SPAN_FIELDS]
         if None not in names:
             start, end, label = names
             count_fields(entity, {str(name) for name in names}, report, where)
-            return entity[start], entity[end], entity[label]
+            return CharSpan(entity[start], entity[end], entity[label])
     raise ValueError(
         f"{where}: entity {short(entity)} has to be [start, end, label] or an object with 'start', 'end' and 'label'."
     )

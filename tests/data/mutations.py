@@ -246,7 +246,7 @@ def count_json(text: str) -> int:
 
 
 def count_record(record: dict) -> int:
-    if "annotations" in record:
+    if "annotations" in record and "data" in record:
         valid = [annotation for annotation in record["annotations"] if not annotation.get("was_cancelled")]
         values = [result.get("value") for annotation in valid for result in annotation.get("result") or ()]
         return sum(count_labels(value) for value in values)
@@ -277,8 +277,9 @@ def count_csv(text: str) -> int:
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if any(map(str.strip, row))]
     if not rows:
         return 0
-    if [name.strip().lower() for name in rows[0]][1:] == ["word", "tag"]:
-        return sum(row[2].strip() != "O" for row in rows[1:])
+    names = [name.strip().lower() for name in rows[0]]
+    if "word" in names:
+        return sum(row[names.index("tag")].strip() != "O" for row in rows[1:])
     return sum(len(json.loads(row[1])) for row in rows[1:])
 
 

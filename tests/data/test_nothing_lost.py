@@ -93,6 +93,12 @@ def test_a_damaged_file_is_read_with_every_loss_counted_or_refused_with_a_senten
     assert set(outcomes) == {"read", "refused"}
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(sorted(FORMATS.keys() - BINARY)), st.integers(0, 1 << 32))
+def test_no_damage_that_anybody_thinks_of_makes_a_loss_or_a_raw_error(format, seed):
+    assert check_damaged(format, seed) in ("read", "refused")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("format", sorted(FORMATS))
 def test_a_thousand_damaged_files(format):

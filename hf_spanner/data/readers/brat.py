@@ -167,4 +167,4 @@ def _char_span(mention: _Mention, text: str, discontinuous: str, report: ReadRep
             report.lose("discontinuous mention", example)
             return None
         report.change("discontinuous mention, taken as a whole", example)
-    return start, end, mention.label
+    return CharSpan(start, end, mention.label, mention.where)

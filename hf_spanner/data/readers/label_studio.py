@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..chars import WHOLE_TEXTS, CharSpan, TextOptions, document_to_sentences
 from ..records import document
@@ -137,7 +137,7 @@ def _char_spans(
     if isinstance(expected, str) and check_text and type(start) is int and type(end) is int and 0 <= start < end:
         start, end = _agree(text, start, end, expected, where)
     for label in labels:
-        yield start, end, label  # type: ignore[misc]  # what is no span is refused where all spans are
+        yield CharSpan(cast("int", start), cast("int", end), label)  # what is no span is refused where all spans are
 
 
 def _labels(value: dict[str, Any], report: ReadReport, where: str) -> list[Any]:
