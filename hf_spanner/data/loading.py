@@ -189,23 +189,22 @@ def _find_in_folder(source: Path, format: str | None) -> dict[str, Path]:
             source,
         )
     if found:
-        _say_what_is_left(candidates, found)
-        return found
-    return _find_below(source, format)
+        _say_what_is_left(candidates, found.values())
+    elif is_brat:
+        found = {"train": source}
+    return found or _find_below(source, candidates, format)
 
 
-def _find_below(source: Path, format: str | None) -> dict[str, Path]:
-    """The splits of a folder whose own entries are not named after any: those of its one sub-folder that has some, or
-    all its brat documents."""
-    below = {}
-    for entry in sorted(source.iterdir()):
-        found = _find_in_folder(entry, format) if entry.is_dir() and not entry.name.startswith(".") else {}
-        if found and set(found.values()) != {entry}:  # a sub-folder that is itself a split is named by nobody
-            below[entry] = found
+def _find_below(source: Path, candidates: list[Path], format: str | None) -> dict[str, Path]:
+    """The splits of a folder none of whose entries is named after one: those of its one sub-folder that has some, or
+    all the brat documents below it."""
+    below = {entry: _find_in_folder(entry, format) for entry in candidates if entry.is_dir()}
+    below = {entry: found for entry, found in below.items() if found and set(found.values()) != {entry}}
     if len(below) > 1:
         names = ", ".join(entry.name for entry in below)
         raise ValueError(f"{source} holds several data sets, each with splits: {names}. Name one of them.")
     if below:
+        _say_what_is_left(candidates, below)
         return next(iter(below.values()))
     return {"train": source} if next(brat_files(source, ".ann"), None) else {}
 
@@ -221,15 +220,12 @@ def _saved_splits(source: Path) -> dict[str, Path]:
         ) from error
 
 
-def _say_what_is_left(candidates: list[Path], found: dict[str, Path]) -> None:
+def _say_what_is_left(candidates: list[Path], chosen: Collection[Path]) -> None:
     """Data that no split's name speaks of is not read, and not passed over in silence either."""
-    chosen = set(found.values())
     left = [entry.name for entry in candidates if entry not in chosen and (entry.is_file() or data_files(entry))]
     if left:
         some = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
-        logger.warning(
-            "%s: %s left aside, no split is called so: %s.", candidates[0].parent, f"{len(left)} entries", some
-        )
+        logger.warning("%s: left aside, as no split is called so: %s.", candidates[0].parent, some)
 
 
 def _name_splits(entries: list[Path], words_of: Callable[[Path], Iterable[str]], folder: Path) -> dict[str, Path]:

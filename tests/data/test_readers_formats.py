@@ -147,8 +147,10 @@ def test_a_split_may_be_a_folder_of_files_and_lie_deeper(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(json.dumps(BY_WORDS) + "\n")
     (tmp_path / "data" / "train" / "c.conll").write_text(CONLL)
+    (tmp_path / "data" / "train" / "README.txt").write_text("About this corpus.")
     data = load_nested_ner(tmp_path)
     assert {split: len(part) for split, part in data.items()} == {"train": 3, "validation": 1}
+    assert read_file(tmp_path / "data" / "train")[1].ignored == {"text file without tags": 1}
 
 
 def test_several_data_sets_in_one_folder_are_told_apart_by_the_user(tmp_path):
@@ -157,6 +159,14 @@ def test_several_data_sets_in_one_folder_are_told_apart_by_the_user(tmp_path):
         (tmp_path / name / "train.jsonl").write_text(json.dumps(BY_WORDS))
     with pytest.raises(ValueError, match="holds several data sets, each with splits: one, two. Name one"):
         find_splits(tmp_path)
+
+
+def test_brat_documents_beside_a_folder_with_splits_are_said(tmp_path, caplog):
+    brat(tmp_path / "more")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.jsonl").write_text(json.dumps(BY_WORDS))
+    assert find_splits(tmp_path) == {"train": tmp_path / "data" / "train.jsonl"}
+    assert "left aside, as no split is called so: more." in caplog.text
 
 
 def test_data_that_no_split_is_called_after_is_left_aside_aloud(tmp_path, caplog):

@@ -20,6 +20,7 @@ from .guessing import (
     TABLE_SUFFIXES,
     data_suffix,
     decide_format,
+    has_tags,
 )
 from .jsonl import read_jsonl, read_spert
 from .label_studio import read_label_studio
@@ -89,7 +90,7 @@ def open_file(
         raise FileNotFoundError(f"{path} does not exist; give a file, or a folder of files or brat documents.")
     report = ReadReport(source=str(path))
     if path.is_dir() and format not in _FOLDERS and (format is not None or decide_format(path) is None):
-        files = _files(path, format)
+        files = _files(path, format, report)
     else:
         files = [path]
     # The readers are made at once, so that what is wrong with format and options is said before anything is read.
@@ -113,8 +114,12 @@ def data_files(folder: Path) -> list[Path]:
     ]
 
 
-def _files(folder: Path, format: str | None) -> list[Path]:
+def _files(folder: Path, format: str | None, report: ReadReport) -> list[Path]:
+    """The data files of a folder that is neither brat nor Arrow; a text without tags in it is a read-me."""
     files = data_files(folder)
+    for file in [file for file in files if format is None and file.suffix == ".txt" and not has_tags(file)]:
+        report.ignore("text file without tags", str(file))
+        files.remove(file)
     if not files:
         hint = f"format {format!r} is read from files" if format else "no file in it has a known ending"
         raise ValueError(
@@ -135,7 +140,7 @@ def _sentences(
         format, reason = decided
     if format not in READERS:
         raise ValueError(f"Format {format!r} is unknown; choose one of {', '.join(READERS)}.")
-    report.format, report.reason = format, reason
+    report.format, report.reason = report.format or format, report.reason or reason  # of several files the first
     return READERS[format](path, report, **_reader_options(format, model_splitter, options))
 
 

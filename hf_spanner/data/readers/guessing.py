@@ -49,6 +49,16 @@ def decide_format(path: Path) -> tuple[str, str] | None:
     return _decide_text(text, suffix, looks_like_columns)
 
 
+def has_tags(path: Path) -> bool:
+    """Whether the file looks like columns with tags."""
+    return _has_tags(_head(path))
+
+
+def _head(path: Path) -> str:
+    with open_bytes(path) as file:
+        return file.read(CHUNK).decode(errors="replace").removeprefix("\ufeff").lstrip()
+
+
 def _decide_folder(path: Path) -> tuple[str, str] | None:
     if (path / "state.json").exists() or (path / "dataset_dict.json").exists():
         return "arrow", "the folder was written by save_to_disk"
