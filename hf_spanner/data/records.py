@@ -104,7 +104,7 @@ def count_others(record: dict[str, Any], chosen: str, keys: tuple[str, ...], rep
 
 def count_fields(entity: dict[str, Any], read: set[str], report: ReadReport, where: str) -> None:
     """Count the fields of an entity that nobody reads, such as `mention`."""
-    for key in entity.keys() - read - _SAYS_NOTHING_NEW:
+    for key in sorted(entity.keys() - read - _SAYS_NOTHING_NEW):
         report.ignore(f"field {short(key)} of an entity", f"{where}: {short(entity[key])}")
 
 

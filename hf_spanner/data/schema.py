@@ -157,7 +157,8 @@ def short(value: Any, limit: int = 80) -> str:
 
 def first_line(error: BaseException) -> str:
     """What somebody else's error says, for a sentence of ours."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
+    message = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}: {message[:200]}"
 
 
 MAX_EXAMPLES = 3

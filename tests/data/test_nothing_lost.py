@@ -44,7 +44,7 @@ def lost(report):
 
 def uncounted(format, path, sentences, report):
     """How many annotations of the file were neither kept nor counted as lost."""
-    if format == "conll" or (format == "csv" and "word" in plain_text(path).partition("\n")[0]):
+    if format == "conll" or (format == "csv" and "word" in plain_text(path).lstrip().partition("\n")[0]):
         kept = sum(entity["end"] - entity["start"] for sentence in sentences for entity in sentence["entities"])
         if "duplicate" in report.lost:  # counted as one, however many words it has
             return 0

@@ -104,6 +104,11 @@ def test_parquet_knows_the_names_of_its_classes(tmp_path):
     check(tmp_path / "a.parquet", "parquet")
 
 
+def test_several_columns_of_tags_in_a_csv_file_are_layers(tmp_path):
+    (tmp_path / "a.csv").write_text("id,word,tag,ner\n1,FC,B-ORG,O\n1,Bonn,I-ORG,B-LOC\n")
+    assert [e["label"] for e in read_file(tmp_path / "a.csv")[0][0]["entities"]] == ["ORG", "LOC"]
+
+
 def test_a_damaged_table_is_one_sentence(tmp_path):
     datasets.Dataset.from_list([BY_WORDS]).to_parquet(tmp_path / "a.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
@@ -212,6 +217,12 @@ def test_a_column_with_few_tags_is_counted(tmp_path):
     (tmp_path / "a.conll").write_text("a x O\nb y O\nc O O\nd B-X B-Y\ne z O\n")
     _, report = read_file(tmp_path / "a.conll")
     assert report.lost == {"tag in column 1, which holds more other values than tags": 1}
+
+
+def test_a_line_that_begins_a_document_hides_no_tag(tmp_path):
+    (tmp_path / "a.conll").write_text("-DOCSTART- O\n\na B-X\n\n-DOCSTART- B-Y\n")
+    sentences, report = read_file(tmp_path / "a.conll")
+    assert [s["doc_id"] for s in sentences] == ["a.doc0", "a.doc0"] and report.entities == 2
 
 
 def test_a_label_that_is_a_string_is_one_label_and_not_its_letters(tmp_path):

@@ -44,10 +44,10 @@ class _Column:
     stranger: str = ""  # where the first value stands that is no tag
     labels: set[str] = field(default_factory=set)
 
-    def see(self, value: str, where: str) -> None:
+    def see(self, value: str, path: Path, line: int) -> None:
         if not is_tag(value):
             self.others += 1
-            self.stranger = self.stranger or f"{where}: {short(value)}"
+            self.stranger = self.stranger or f"{path}:{line}: {short(value)}"
             return
         self.tags += 1
         if value == "O":
@@ -131,7 +131,7 @@ def _sentences(path: Path, comment: str | None) -> Iterator[tuple[list[_Row], in
     rows: list[_Row] = []
     document: int | None = None
     for number, line in text_lines(path):
-        begins_document = line.startswith("-DOCSTART-")
+        begins_document = line.startswith("-DOCSTART-") and not _entity_tags(line.split()[1:])  # else a word, oddly
         if begins_document or not line.strip(" \t"):
             if rows:
                 yield rows, document
@@ -160,9 +160,13 @@ def _without_comments(
 def _count_comments(rows: list[_Row], report: ReadReport, path: Path) -> None:
     for row in rows:
         where = f"{path}:{row.line}: {short(row.columns)}"
-        tags = sum(is_tag(column) and column != "O" for column in row.columns[1:])
+        tags = _entity_tags(row.columns[1:])
         report.lose("tag in a comment line", where, tags)  # it may be a word that begins with # in a damaged line
         report.ignore("comment line", where, 0 if tags else 1)
+
+
+def _entity_tags(columns: Iterable[str]) -> int:
+    return sum(is_tag(column) and column != "O" for column in columns)
 
 
 def _find_layout(
@@ -184,7 +188,7 @@ def _find_layout(
                 first, columns = row, [_Column() for _ in row.columns]
             if len(row.columns) == len(columns):
                 for column, value in zip(columns, row.columns, strict=True):
-                    column.see(value, f"{path}:{row.line}")
+                    column.see(value, path, row.line)
     if first is None:
         return None
     width = len(columns)

@@ -16,6 +16,7 @@ from ..schema import short
 
 GZIP = b"\x1f\x8b"  # the first bytes of what gzip wrote
 CHUNK = 1 << 16
+_SPACE = " \t\r\n"  # white space of JSON
 
 
 @contextmanager
@@ -75,14 +76,20 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if line.strip():
             where = f"{path}:{number}"
             try:
-                record, end = _decode_json(line, len(line) - len(line.lstrip()))
-                if line[end:].strip():
-                    raise json.JSONDecodeError("Extra data", line, end)
+                record = parse_json(line)
             except (ValueError, RecursionError) as error:
                 raise ValueError(
                     f"{where}: {_complaint(error)}: {line[:60]!r}. Expected one JSON object a line."
                 ) from error
             yield where, as_object(record, where)
+
+
+def parse_json(text: str) -> Any:
+    """`json.loads`, but no object may have a field twice."""
+    value, end = _decode_json(text, len(text) - len(text.lstrip(_SPACE)))
+    if text[end:].strip(_SPACE):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
 
 
 def json_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -143,7 +150,7 @@ class _Window:
         """The next character that is no white space, "" at the end of the file."""
         while True:
             rest = self.text[self.position : self.position + CHUNK]
-            self.advance(self.position + len(rest) - len(rest.lstrip(" \t\r\n")))
+            self.advance(self.position + len(rest) - len(rest.lstrip(_SPACE)))
             if self.position < len(self.text):
                 return self.text[self.position]
             if self.ended:

@@ -36,13 +36,12 @@ def decide_format(path: Path) -> tuple[str, str] | None:
     suffix = data_suffix(path)
     if suffix in BRAT_SUFFIXES or (suffix == ".txt" and path.with_suffix(".ann").exists()):
         return "brat", "the text and its annotations are a .txt and an .ann file"
-    with open_bytes(path) as file:
-        head = file.read(CHUNK)
+    head = _head(path)
     if head.startswith(b"PAR1"):
         return "parquet", "it begins like a parquet file"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow", "it begins like an Arrow file"
-    text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
+    text = _text(head)
     looks_like_columns = _has_tags(text)
     if text.startswith(("{", "[")) and not (looks_like_columns and suffix not in JSON_SUFFIXES):
         return _decide_json(path, text.startswith("["))
@@ -51,12 +50,16 @@ def decide_format(path: Path) -> tuple[str, str] | None:
 
 def has_tags(path: Path) -> bool:
     """Whether the file looks like columns with tags."""
-    return _has_tags(_head(path))
+    return _has_tags(_text(_head(path)))
 
 
-def _head(path: Path) -> str:
+def _head(path: Path) -> bytes:
     with open_bytes(path) as file:
-        return file.read(CHUNK).decode(errors="replace").removeprefix("\ufeff").lstrip()
+        return file.read(CHUNK)
+
+
+def _text(head: bytes) -> str:
+    return head.decode(errors="replace").removeprefix("\ufeff").lstrip()
 
 
 def _decide_folder(path: Path) -> tuple[str, str] | None:

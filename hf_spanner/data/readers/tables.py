@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from ..chars import WHOLE_TEXTS, TextOptions
 from ..columns import Table, sentences_of_columns
 from ..records import LIST_KEYS, TAG_KEYS, TOKEN_KEYS, entities_of_tags, form_of, text_sentences, word_sentence
 from ..schema import ReadReport, Sentence, first_line, short
-from .files import identifier, plain_name, text_lines
+from .files import identifier, parse_json, plain_name, text_lines
 
 _ROWS = 1000  # of a table in memory at a time
 # Columns of a CSV file with one word a row; the headings are compared without case.
@@ -79,14 +77,14 @@ def read_csv(
     """
     path = Path(path)
     rows = csv_rows(path)
-    _, headings = next(rows, ("", []))
+    first, headings = next(rows, ("", []))
     names = [name.strip().lower() for name in headings]
     form = csv_form(names)
     if not names:
         return
     if form is None:
         raise ValueError(
-            f"{path}:1: found the columns {short(headings, 200)}, expected 'tokens' with 'entities' or 'ner_tags', "
+            f"{first}: found the columns {short(headings, 200)}, expected 'tokens' with 'entities' or 'ner_tags', "
             "'text' with 'entities', or 'word', 'tag' and 'sentence_id'."
         )
     records = _records(rows, names)
@@ -152,7 +150,7 @@ def _value(key: str, cell: str, where: str) -> Any:
     if not cell.lstrip().startswith(("[", "{")):
         return cell.split() if key in ("pos", *TOKEN_KEYS, *TAG_KEYS) else cell
     try:
-        return json.loads(cell)
+        return parse_json(cell)
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{where}: the cell {key!r} is {short(cell)}, expected a JSON list with double quotes and commas "
@@ -162,23 +160,25 @@ def _value(key: str, cell: str, where: str) -> Any:
 
 def _word_rows(path: Path, records: Iterator[tuple[str, dict[str, str]]], report: ReadReport) -> Iterator[Sentence]:
     """The sentences of a table with one word a row: rows that follow each other with one number, or with none."""
-    tokens: list[str] = []
-    tags: list[str] = []
+    rows: list[dict[str, str]] = []
     current = began = ""
     count = 0
 
     def sentence() -> Sentence:
-        entities = entities_of_tags(tags, tokens, "tag", report, began)
-        return report.keep(f"{plain_name(path).stem}.{count}", None, list(tokens), entities, began)
+        tokens = [next(row[name] for name in _WORDS if name in row) for row in rows]
+        layers = {name: [row[name].strip() for row in rows] for name in _TAGS if name in rows[0]}
+        entities = [
+            entity for name, tags in layers.items() for entity in entities_of_tags(tags, tokens, name, report, began)
+        ]
+        return report.keep(f"{plain_name(path).stem}.{count}", None, tokens, entities, began)
 
-    for where, cells in records:
-        number = next(cells[name] for name in _SENTENCES if name in cells).strip()
-        if number and number != current and tokens:  # an empty number goes on with the sentence
+    for where, row in records:
+        number = next(row[name] for name in _SENTENCES if name in row).strip()
+        if number and number != current and rows:  # an empty number goes on with the sentence
             yield sentence()
             count += 1
-            tokens, tags = [], []
-        current, began = number or current, began if tokens else where
-        tokens.append(next(cells[name] for name in _WORDS if name in cells))
-        tags.append(re.sub(r"\s", "", next(cells[name] for name in _TAGS if name in cells)))
-    if tokens:
+            rows = []
+        current, began = number or current, began if rows else where
+        rows.append(row)
+    if rows:
         yield sentence()
