@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 
 from ..data import READERS, WRITERS, find_splits, read_file, statistics
+from ..data.chars import ON_MISALIGNED, SPLIT_SENTENCES
+from ..data.readers.files import plain_name
 
 EPILOG = """\
 examples:
@@ -26,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     one = list(splits.values()) == [source]  # a file or a brat folder, not a folder with splits
     for split, path in splits.items():
         sentences, report = read_file(path, format, **options)
-        destination = _destination(target, path.stem if one else split, to, one)
+        destination = _destination(target, plain_name(path).stem if one else split, to, one)
         if destination.resolve() == path.resolve():
             raise ValueError(f"{destination} is the input itself; choose another output.")
         WRITERS[to](sentences, destination)
@@ -58,8 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     # Absent options stay absent, so that each reader keeps its own defaults and refuses options that it does not have.
     reader = parser.add_argument_group("reader options", argument_default=argparse.SUPPRESS)
     reader.add_argument("--splitter", help="how text is cut into words: compound, fine or whitespace")
-    reader.add_argument("--on-misaligned", choices=["expand", "drop", "error"], help="a boundary inside a word")
-    reader.add_argument("--split-sentences", choices=["newline", "none"], help="where a text is cut into sentences")
+    reader.add_argument("--on-misaligned", choices=ON_MISALIGNED, help="a boundary inside a word")
+    reader.add_argument("--split-sentences", choices=SPLIT_SENTENCES, help="where a text is cut into sentences")
     reader.add_argument("--discontinuous", choices=["skip", "hull"], help="brat mentions of several fragments")
     reader.add_argument("--no-check-text", dest="check_text", action="store_false", help="trust offsets, not texts")
     reader.add_argument("--text-key", help="the field that holds the text")

@@ -6,7 +6,7 @@
 'nested'
 """
 
-from .chars import chars_to_words
+from .chars import TextOptions, chars_to_words
 from .describe import Statistics, label_names, statistics, suggest_overlap
 from .joining import by_corpus, join_corpora
 from .loading import find_splits, load_nested_ner
@@ -23,6 +23,7 @@ __all__ = [
     "ReadReport",
     "Sentence",
     "Statistics",
+    "TextOptions",
     "by_corpus",
     "chars_to_words",
     "check_sentence",

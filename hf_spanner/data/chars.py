@@ -3,128 +3,199 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
-from .schema import Entity, ReadReport, Sentence
+from .schema import Entity, ReadReport, Sentence, short
 
 Splitter = str | Callable[[str], list[tuple[int, int]]]
-CharSpan = tuple[int, int, str]  # start, end (exclusive), label, in characters
 
-ON_MISALIGNED = ("expand", "drop", "error")
+
+class CharSpan(NamedTuple):
+    """A labelled span `[start, end)` in characters, and where it is written if that is not where its text is."""
+
+    start: int
+    end: int
+    label: str
+    where: str = ""
+
+
+CharSpans = Iterable[CharSpan | tuple[int, int, str]]
+
+ON_MISALIGNED = ("expand", "split", "drop", "error")
 SPLIT_SENTENCES = ("newline", "none")
+
+
+def _choose(option: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f"{option}={value!r} is unknown; choose one of {', '.join(map(repr, known))}.")
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How an annotated text becomes sentences of words; the same for every reader whose format counts characters.
+
+    Args:
+        splitter: how text is cut into words: a name known to `hf_spanner.modeling.words.split_words`, or a function
+            from a text to the (start, end) of its words. Data for a model is best cut by the model's own splitter,
+            `model.config.word_splitter`, since that is what it will meet.
+        on_misaligned: what to do with a mention that begins or ends inside a word; whatever it is, it is counted.
+            "expand" takes the whole word: the nearest answer that a model can give on raw text. "split" cuts the word
+            there: no character of the annotation moves, but the words then show where entities are, and on raw text
+            no such cut will be made, so choose it to keep a corpus, not to train on it. "drop" the mention, or raise
+            an "error".
+        split_sentences: "none" keeps a text whole, "newline" makes a sentence of every line. A mention across a line
+            break joins its lines.
+    """
+
+    splitter: Splitter = "compound"
+    on_misaligned: str = "expand"
+    split_sentences: str = "none"
+
+    def __post_init__(self) -> None:
+        _choose("on_misaligned", self.on_misaligned, ON_MISALIGNED)
+        _choose("split_sentences", self.split_sentences, SPLIT_SENTENCES)
+
+
+WHOLE_TEXTS = TextOptions()
+LINE_BY_LINE = TextOptions(split_sentences="newline")
 
 
 def chars_to_words(
     text: str,
-    char_spans: Sequence[CharSpan],
+    char_spans: CharSpans,
     splitter: Splitter,
     report: ReadReport,
     on_misaligned: str = "expand",
     where: str = "",
 ) -> tuple[list[str], list[Entity]]:
-    """Cut `text` into words and express `char_spans` in them.
+    """Cut `text` into words and express `char_spans` in them; `TextOptions` explains the options.
 
-    White space at the ends of a mention is trimmed; nothing is lost by that. Not so a boundary inside a word:
-
-    Args:
-        splitter: a name known to `hf_spanner.modeling.words.split_words`, or a function from a text to the (start,
-            end) of its words.
-        on_misaligned: "expand" the mention to the whole word, "drop" it (both are counted), or raise an "error".
+    White space at the ends of a mention is trimmed; nothing is lost by that.
     """
     _choose("on_misaligned", on_misaligned, ON_MISALIGNED)
     words = word_splitter(splitter)(text)
+    spans = list(_trimmed(text, char_spans, report, where))
+    pieces = _cut(words, spans) if on_misaligned == "split" else words
     starts, ends = [start for start, _ in words], [end for _, end in words]
+    piece_starts, piece_ends = [start for start, _ in pieces], [end for _, end in pieces]
     entities = []
-    for start, end, label in _trimmed(text, char_spans, report, where):
-        mention = _say(text, start, end, label, where)
-        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
+    for span in spans:
+        start, end, label, _ = span
+        first, last = _covered(starts, ends, start, end)
         if first > last:
-            report.lose("mention without a word", mention)
+            report.lose("mention without a word", _say(text, span))
             continue
         if starts[first] < start or ends[last] > end:
-            whole = text[starts[first] : ends[last]]
+            mention, whole = _say(text, span), short(text[starts[first] : ends[last]])
             if on_misaligned == "error":
                 raise ValueError(
-                    f"{mention} begins or ends inside a word ({whole!r}); correct the offsets, choose a finer word "
-                    "splitter, or read with on_misaligned='expand' or 'drop'."
+                    f"{mention} begins or ends inside a word ({whole}); correct the offsets, choose a finer word "
+                    "splitter, or read with on_misaligned='expand', 'split' or 'drop'."
                 )
             if on_misaligned == "drop":
-                report.lose("boundary inside a word", f"{mention} in {whole!r}")
+                report.lose("boundary inside a word", f"{mention} in {whole}")
                 continue
-            report.change("boundary inside a word, expanded to the whole word", f"{mention} to {whole!r}")
+            done = "the word was cut there" if on_misaligned == "split" else "expanded to the whole word"
+            report.change(f"boundary inside a word, {done}", f"{mention} to {whole}")
+        first, last = _covered(piece_starts, piece_ends, start, end)
         entities.append(Entity(start=first, end=last + 1, label=label))
-    return [text[start:end] for start, end in words], entities
+    return [text[start:end] for start, end in pieces], entities
+
+
+def _covered(starts: list[int], ends: list[int], start: int, end: int) -> tuple[int, int]:
+    """The first and the last word that has a character in `[start, end)`; first > last if there is none."""
+    return bisect_right(ends, start), bisect_left(starts, end) - 1
+
+
+def _cut(words: Iterable[tuple[int, int]], spans: Iterable[CharSpan]) -> list[tuple[int, int]]:
+    """The words, cut where a span begins or ends inside them."""
+    cuts = sorted({position for span in spans for position in span[:2]})
+    pieces = []
+    for start, end in words:
+        borders = [start, *cuts[bisect_right(cuts, start) : bisect_left(cuts, end)], end]
+        pieces += list(zip(borders, borders[1:], strict=False))
+    return pieces
 
 
 def document_to_sentences(
     text: str,
-    char_spans: Sequence[CharSpan],
+    char_spans: CharSpans,
     report: ReadReport,
+    options: TextOptions,
     *,
     id: str,
     doc_id: str | None,
-    splitter: Splitter = "compound",
-    on_misaligned: str = "expand",
-    split_sentences: str = "none",
     where: str = "",
 ) -> Iterator[Sentence]:
     """The sentences of one annotated text: the whole ("none"), or one for each line that holds a word ("newline").
 
     A mention that crosses a line break joins the lines it touches, for a long sentence is better than a lost mention.
+    The lines of a text are one document, called by the text's id if nobody knows its name.
     """
-    _choose("split_sentences", split_sentences, SPLIT_SENTENCES)
-    to_words = partial(chars_to_words, splitter=splitter, report=report, on_misaligned=on_misaligned, where=where)
-    if split_sentences == "none":
+    to_words = partial(
+        chars_to_words,
+        splitter=options.splitter,
+        report=report,
+        on_misaligned=options.on_misaligned,
+        where=where,
+    )
+    if options.split_sentences == "none":
         tokens, entities = to_words(text, char_spans)
         yield report.keep(id, doc_id, tokens, entities, where)
         return
 
     trimmed = list(_trimmed(text, char_spans, report, where))
-    pieces = _join_lines(text, trimmed, report, where)
+    pieces = _join_lines(text, trimmed, report)
     piece_starts = [start for start, _ in pieces]
     spans_of_piece: list[list[CharSpan]] = [[] for _ in pieces]
-    for start, end, label in trimmed:
-        piece = bisect_right(piece_starts, start) - 1
-        spans_of_piece[piece].append((start - piece_starts[piece], end - piece_starts[piece], label))
+    for span in trimmed:
+        piece = bisect_right(piece_starts, span.start) - 1
+        shift = piece_starts[piece]
+        spans_of_piece[piece].append(span._replace(start=span.start - shift, end=span.end - shift))
     number = 0
     for (start, end), spans in zip(pieces, spans_of_piece, strict=True):
         tokens, entities = to_words(text[start:end], spans)
         if tokens:
-            yield report.keep(f"{id}.{number}", doc_id, tokens, entities, where)
+            yield report.keep(f"{id}.{number}", id if doc_id is None else doc_id, tokens, entities, where)
             number += 1
 
 
-def _join_lines(text: str, spans: Sequence[CharSpan], report: ReadReport, where: str) -> list[tuple[int, int]]:
+def _join_lines(text: str, spans: Iterable[CharSpan], report: ReadReport) -> list[tuple[int, int]]:
     """The (start, end) of all lines, where lines that share a mention are one."""
     starts = [0] + [position + 1 for position, character in enumerate(text) if character == "\n"]
-    joined = set()  # lines that go on with the line before them
-    for start, end, label in spans:
-        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+    joined: set[int] = set()  # lines that go on with the line before them
+    for span in spans:
+        first, last = bisect_right(starts, span.start) - 1, bisect_right(starts, span.end - 1) - 1
         if first != last:
             joined.update(range(first + 1, last + 1))
-            report.change("mention across a sentence border, sentences joined", _say(text, start, end, label, where))
+            report.change("mention across a sentence border, sentences joined", _say(text, span))
     starts = [start for line, start in enumerate(starts) if line not in joined]
     return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
 
-def _trimmed(text: str, spans: Sequence[CharSpan], report: ReadReport, where: str) -> Iterator[CharSpan]:
-    """The spans without white space at their ends; an impossible span is an error."""
-    for start, end, label in spans:
+def _trimmed(text: str, spans: CharSpans, report: ReadReport, where: str) -> Iterator[CharSpan]:
+    """The spans without white space at their ends, each with its place; an impossible span is an error."""
+    for start, end, label, place in (CharSpan(*span) for span in spans):
+        place = place or where
         if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
             raise ValueError(
-                f"{where or 'text'}: character span [{start!r}, {end!r}) of label {label!r} does not fit into a text "
-                f"of {len(text)} characters; expected 0 <= start < end <= {len(text)} with an exclusive end."
+                f"{place or 'text'}: character span [{short(start)}, {short(end)}) of label {short(label)} does not "
+                f"fit into a text of {len(text)} characters; expected 0 <= start < end <= {len(text)} with an "
+                "exclusive end."
             )
         mention = text[start:end]
         if mention.isspace():
-            report.lose("mention without a word", _say(text, start, end, label, where))
+            report.lose("mention without a word", _say(text, CharSpan(start, end, label, place)))
         else:
-            yield end - len(mention.lstrip()), start + len(mention.rstrip()), label
+            yield CharSpan(end - len(mention.lstrip()), start + len(mention.rstrip()), label, place)
 
 
-def _say(text: str, start: int, end: int, label: str, where: str) -> str:
-    return (f"{where}: " if where else "") + f"{label} {text[start:end]!r}"
+def _say(text: str, span: CharSpan) -> str:
+    label = span.label if isinstance(span.label, str) else short(span.label)  # refused later, when all is in words
+    return (f"{span.where}: " if span.where else "") + f"{label} {short(text[span.start : span.end])}"
 
 
 def word_splitter(splitter: Splitter) -> Callable[[str], list[tuple[int, int]]]:
@@ -134,8 +205,3 @@ def word_splitter(splitter: Splitter) -> Callable[[str], list[tuple[int, int]]]:
     from ..modeling.words import split_words
 
     return partial(split_words, splitter=splitter)
-
-
-def _choose(option: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"{option}={value!r} is unknown; choose one of {', '.join(map(repr, known))}.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .schema import Entity, Sentence
 
 if TYPE_CHECKING:
     import datasets
 
-    Sentences = datasets.DatasetDict | datasets.Dataset | Iterable[Sentence]
+    Sentences: TypeAlias = datasets.DatasetDict | datasets.Dataset | Iterable[Sentence]
 
 
 @dataclass
@@ -96,9 +96,10 @@ def _sentences(dataset: Sentences) -> Iterator[tuple[int, list[Entity]]]:
         for split in dataset.values():
             yield from _sentences(split)
     elif hasattr(dataset, "features"):
-        label = dataset.features["entities"].feature["label"]
+        part: Any = dataset
+        label = part.features["entities"].feature["label"]
         names = getattr(label, "names", None)
-        for batch in dataset.select_columns(["tokens", "entities"]).with_format(None).iter(1000):
+        for batch in part.select_columns(["tokens", "entities"]).with_format(None).iter(1000):
             for tokens, entities in zip(batch["tokens"], batch["entities"], strict=True):
                 if names:
                     entities = [{**entity, "label": names[entity["label"]]} for entity in entities]

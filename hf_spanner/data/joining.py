@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .describe import label_names
+from .schema import several
 
 if TYPE_CHECKING:
     import datasets
@@ -27,14 +28,14 @@ def join_corpora(corpora: Mapping[str, datasets.DatasetDict], complete: Collecti
 
     if len(corpora) == 1:
         return next(iter(corpora.values()))
-    if unknown := set(complete) - set(corpora):
+    if unknown := set(several("complete", complete)) - set(corpora):
         raise ValueError(f"complete names {sorted(unknown)}, but the corpora are {sorted(corpora)}.")
     names = {source: Path(source).name for source in corpora}
     if len(set(names.values())) < len(names):
         raise ValueError(f"Two corpora have the same name: {sorted(names.values())}. Rename the folder of one.")
     labels_of = {source: label_names(data) for source, data in corpora.items()}
     every = sorted(set().union(*labels_of.values()))
-    joined: dict[str, list] = {}
+    joined: dict[str, list[datasets.Dataset]] = {}
     for source, data in corpora.items():
         labels = every if source in complete else labels_of[source]
         for split, part in data.items():

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .chars import WHOLE_TEXTS, Splitter, TextOptions
 from .columns import sentences_of_columns
-from .readers import BRAT_SUFFIXES, COLUMN_SUFFIXES, JSON_SUFFIXES, read_file
-from .schema import ReadReport, Sentence, check_sentence, features
+from .readers import DATA_SUFFIXES, data_files, open_file
+from .readers.brat import brat_files
+from .readers.files import plain_name
+from .readers.guessing import data_suffix
+from .readers.tables import open_arrow
+from .schema import ReadReport, Sentence, check_sentence, features, first_line, several
 
 if TYPE_CHECKING:
     import datasets
@@ -22,8 +32,9 @@ SPLIT_NAMES = {
     "validation": ("validation", "valid", "val", "dev", "devel", "development", "testa"),
     "test": ("test", "testing", "testb"),
 }
-_DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+_BATCH = 1000  # sentences in memory at a time
 
 Splits = Mapping[str, str] | Sequence[str]
 
@@ -33,20 +44,27 @@ def load_nested_ner(
     format: str | None = None,
     splits: Splits | None = None,
     labels: Collection[str] | None = None,
+    splitter: Splitter | None = None,
     **options: Any,
 ) -> datasets.DatasetDict:
     """Load nested NER data, whatever it is, as a `DatasetDict` with the columns of `features()` and labels as strings.
 
+    Sentences are written to a temporary file as they are read and mapped into memory from there, so that a data set
+    may be larger than memory; the file is gone when the program ends.
+
     Args:
-        source: an existing path always wins: a file (one split, "train"), a folder with files or brat folders named
-            after their split (train, validation/dev/valid, test), a folder of brat documents (one split, "train") or a
+        source: an existing path always wins: a file (one split, "train"), a folder with files or folders named after
+            their split (train, validation/dev/valid, test), a folder of brat documents (one split, "train") or a
             folder written by `save_to_disk`. `"sample"` is the corpus that comes with the package. Otherwise `name` or
             `owner/name` is a dataset on the Hub. A `Dataset` or `DatasetDict` is taken as it is.
-        format: one of `READERS`; guessed if not given. Only for files.
+        format: one of `READERS`; guessed from the content if not given. Only for files.
         splits: the names of the splits to load, or a mapping from them to what they are called in the source (a file
             of the folder, a split on the Hub).
         labels: if given, any other label is an error.
-        options: the reader's own, such as `on_misaligned="drop"`; for the Hub those of `datasets.load_dataset`.
+        splitter: how a text with entities in characters is cut into words. For a model give its own,
+            `model.config.word_splitter`, or it will meet other words than it learns. Data that comes in words keeps
+            them, whatever is given here.
+        options: the reader's own, such as `on_misaligned="drop"`; for the Hub also those of `datasets.load_dataset`.
 
     What could not be kept is logged as a warning of the logger "hf_spanner"; use `read_file` to hold it in your hands.
 
@@ -60,38 +78,77 @@ def load_nested_ner(
         from ..samples import load_sample
 
         source = DatasetDict({split: Dataset.from_list(sentences) for split, sentences in load_sample().items()})
-    loaded: dict[str, tuple[list[Sentence], ReadReport]] = {}
+    loaded: dict[str, tuple[Iterator[Sentence], ReadReport]] = {}
+    text = _take_text_options(options)
     columns = _as_columns(source, options)
     if columns is None:
-        for split, path in find_splits(source, format, splits).items():
-            loaded[split] = read_file(path, format, labels=labels, **options)
+        for split, path in find_splits(str(source), format, splits).items():
+            loaded[split] = open_file(path, format, labels=labels, model_splitter=splitter, **text, **options)
     else:
         if format is not None:
             raise ValueError(
                 f"format={format!r} is for files; {_name(source)} is a dataset with columns. Leave it out."
             )
         for split, name in _choose_splits(splits, {name: name for name in columns}, _name(source)).items():
-            report = ReadReport(source=f"{_name(source)}[{split}]")
-            sentences = list(sentences_of_columns(columns[name], report, report.source))
-            for sentence in sentences if labels is not None else ():
-                check_sentence(sentence, f"{report.source}, sentence {sentence['id']!r}", labels)
-            loaded[split] = sentences, report
+            loaded[split] = _open_columns(columns[name], f"{_name(source)}[{split}]", labels, splitter, text)
 
+    data = DatasetDict({split: _written(sentences) for split, (sentences, _) in loaded.items()})
     for _, report in loaded.values():
         logger.log(logging.INFO if report.faithful else logging.WARNING, "%s", report)
-    columns = features(pos=any("pos" in sentence for sentences, _ in loaded.values() for sentence in sentences))
-    return DatasetDict(
-        {
-            split: Dataset.from_dict(
-                {column: [sentence.get(column) for sentence in sentences] for column in columns}, features=columns
-            )
-            for split, (sentences, _) in loaded.items()
-        }
-    )
+    if all(part.data.column("pos").null_count == len(part) for part in data.values()):
+        data = data.remove_columns("pos")
+    return data
+
+
+def _take_text_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are about texts, taken out of all the options."""
+    names = [field.name for field in dataclasses.fields(TextOptions)]
+    return {name: options.pop(name) for name in names if name in options}
+
+
+def _open_columns(
+    dataset: datasets.Dataset,
+    name: str,
+    labels: Collection[str] | None,
+    splitter: Splitter | None,
+    text: dict[str, Any],
+) -> tuple[Iterator[Sentence], ReadReport]:
+    report = ReadReport(source=name)
+    options = dataclasses.replace(WHOLE_TEXTS, **({"splitter": splitter} if splitter else {}) | text)
+    known = None if labels is None else set(several("labels", labels))
+
+    def sentences() -> Iterator[Sentence]:
+        for sentence in sentences_of_columns(dataset, report, name, options):
+            if known is not None:
+                check_sentence(sentence, f"{name}, sentence {sentence['id']!r}", known)
+            yield sentence
+
+    return sentences(), report
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Where the sentences of this process are written; it is removed when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="hf_spanner-", ignore_cleanup_errors=True)
+
+
+def _written(sentences: Iterator[Sentence]) -> datasets.Dataset:
+    """The sentences as a dataset on disk, with the column `pos`, which is empty where there is none."""
+    import pyarrow as pa
+    from datasets import Dataset
+
+    schema = features(pos=True).arrow_schema
+    with (
+        tempfile.NamedTemporaryFile(dir=_folder().name, suffix=".arrow", delete=False) as file,
+        pa.ipc.new_stream(file, schema) as stream,
+    ):
+        while batch := list(islice(sentences, _BATCH)):
+            stream.write_table(pa.Table.from_pylist(batch, schema=schema))
+    return Dataset.from_file(file.name)
 
 
 def find_splits(source: str | Path, format: str | None = None, splits: Splits | None = None) -> dict[str, Path]:
-    """The file or brat folder of every split of an existing path; see `load_nested_ner`."""
+    """The file or folder of every split of an existing path; see `load_nested_ner`."""
     source = Path(source)
     if not source.exists():
         raise FileNotFoundError(f"{source} does not exist; give a file or a folder.")
@@ -99,23 +156,7 @@ def find_splits(source: str | Path, format: str | None = None, splits: Splits | 
         return _choose_splits(splits, {"train": source}, str(source))
     if isinstance(splits, Mapping):
         return {split: source / name for split, name in splits.items()}  # `read_file` says which one is missing
-    candidates = [
-        entry
-        for entry in sorted(source.iterdir())
-        if not entry.name.startswith(".")
-        and (entry.is_dir() or format is not None or entry.suffix.lower() in _DATA_SUFFIXES)
-        and not (entry.suffix == ".ann" and entry.with_suffix(".txt").exists())  # the .txt stands for the pair
-    ]
-    is_brat = any(source.glob("*.ann"))
-    found = _name_splits(candidates, lambda entry: [(entry.name if entry.is_dir() else entry.stem).lower()], source)
-    if not found and not is_brat:  # a folder of brat documents may well have one called "train-accident"
-        found = _name_splits(
-            [entry for entry in candidates if entry.is_file()],
-            lambda entry: re.split("[^a-z]+", entry.name.lower()),
-            source,
-        )
-    if not found and is_brat:
-        found = {"train": source}
+    found = _find_in_folder(source, format)
     if not found:
         there = ", ".join(sorted(entry.name for entry in source.iterdir())[:10]) or "nothing"
         raise ValueError(
@@ -123,6 +164,68 @@ def find_splits(source: str | Path, format: str | None = None, splits: Splits | 
             "Pass splits={'train': 'file name', ...}, or load it with datasets.load_dataset and pass the result."
         )
     return _choose_splits(splits, found, str(source))
+
+
+def _find_in_folder(source: Path, format: str | None) -> dict[str, Path]:
+    if (source / "state.json").exists():
+        return {"train": source}
+    if (source / "dataset_dict.json").exists():
+        return _saved_splits(source)
+    candidates = [
+        entry
+        for entry in sorted(source.iterdir())
+        if not entry.name.startswith(".")
+        and (entry.is_dir() or format is not None or data_suffix(entry) in DATA_SUFFIXES)
+        and not (entry.suffix == ".ann" and entry.with_suffix(".txt").exists())  # the .txt stands for the pair
+    ]
+    is_brat = any(source.glob("*.ann"))
+    found = _name_splits(
+        candidates, lambda entry: [(entry.name if entry.is_dir() else plain_name(entry).stem).lower()], source
+    )
+    if not found and not is_brat:  # a folder of brat documents may well have one called "train-accident"
+        found = _name_splits(
+            [entry for entry in candidates if entry.is_file()],
+            lambda entry: re.split("[^a-z]+", entry.name.lower()),
+            source,
+        )
+    if found:
+        _say_what_is_left(candidates, found.values())
+    elif is_brat:
+        found = {"train": source}
+    return found or _find_below(source, candidates, format)
+
+
+def _find_below(source: Path, candidates: list[Path], format: str | None) -> dict[str, Path]:
+    """The splits of a folder none of whose entries is named after one: those of its one sub-folder that has some, or
+    all the brat documents below it."""
+    below = {entry: _find_in_folder(entry, format) for entry in candidates if entry.is_dir()}
+    below = {entry: found for entry, found in below.items() if found and set(found.values()) != {entry}}
+    if len(below) > 1:
+        names = ", ".join(entry.name for entry in below)
+        raise ValueError(f"{source} holds several data sets, each with splits: {names}. Name one of them.")
+    if below:
+        _say_what_is_left(candidates, below)
+        return next(iter(below.values()))
+    return {"train": source} if next(brat_files(source, ".ann"), None) else {}
+
+
+def _saved_splits(source: Path) -> dict[str, Path]:
+    try:
+        names = json.loads((source / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
+        return {str(name): source / str(name) for name in names}
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(
+            f"{source / 'dataset_dict.json'}: expected an object with the names of the 'splits', as save_to_disk "
+            f"writes it ({first_line(error)})."
+        ) from error
+
+
+def _say_what_is_left(candidates: list[Path], chosen: Collection[Path]) -> None:
+    """Data that no split's name speaks of is not read, and not passed over in silence either."""
+    left = [entry.name for entry in candidates if entry not in chosen and (entry.is_file() or data_files(entry))]
+    if left:
+        some = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
+        logger.warning("%s: left aside, as no split is called so: %s.", candidates[0].parent, some)
 
 
 def _name_splits(entries: list[Path], words_of: Callable[[Path], Iterable[str]], folder: Path) -> dict[str, Path]:
@@ -159,30 +262,35 @@ def _choose_splits(splits: Splits | None, found: dict[str, Any], source: str) ->
     return {split: found[name] for split, name in wanted.items()}
 
 
-def _as_columns(source: Any, options: dict[str, Any]) -> datasets.DatasetDict | None:
+def _as_columns(source: Any, options: dict[str, Any]) -> Mapping[str, datasets.Dataset] | None:
     """The source as a dataset with columns; None if it is a path to files of ours."""
     import datasets
 
-    if isinstance(source, datasets.Dataset):
-        return datasets.DatasetDict({"train": source})
-    if isinstance(source, dict):
-        return source
+    if isinstance(source, datasets.Dataset | dict):
+        if options:
+            raise ValueError(f"A dataset with columns has no option {', '.join(map(repr, sorted(options)))}.")
+        return source if isinstance(source, dict) else {"train": source}
     path = Path(source)
     if path.exists():
-        if (path / "dataset_dict.json").exists() or (path / "state.json").exists():
-            return _as_columns(datasets.load_from_disk(path), options)
-        return None
-    if not _HUB_ID.fullmatch(str(source)) or path.suffix.lower() in _DATA_SUFFIXES:
+        if not (path / "dataset_dict.json").exists() and not (path / "state.json").exists():
+            return None
+        try:
+            saved = open_arrow(path)
+        except Exception as error:  # Arrow and datasets fail in a dozen ways; the user needs one sentence
+            raise ValueError(
+                f"{path} is no complete folder of save_to_disk ({first_line(error)}); save it again."
+            ) from error
+        return _as_columns(saved, options)
+    if not _HUB_ID.fullmatch(str(source)) or data_suffix(path) in DATA_SUFFIXES:
         raise FileNotFoundError(
             f"{source} does not exist, and it is not the name of a dataset on the Hub (name or owner/name) either."
         )
     try:
-        return _as_columns(datasets.load_dataset(str(source), **options), options)
+        return _as_columns(datasets.load_dataset(str(source), **options), {})
     except Exception as error:  # the Hub fails in a dozen ways; the user needs one sentence, and the cause below it
-        reason = str(error).strip().partition("\n")[0]
         raise ValueError(
             f"{str(source)!r} is no existing path and could not be loaded from the Hub "
-            f"({type(error).__name__}: {reason}). Check the spelling, the network and your access."
+            f"({first_line(error)}). Check the spelling, the network and your access."
         ) from error
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 from ..modeling.words import split_words
+from .schema import Entity, Sentence
 
 
-def resplit_words(sentence: Mapping[str, Any], splitter: str) -> dict[str, Any]:
+def resplit_words(sentence: Sentence, splitter: str) -> Sentence:
     """The sentence in the words that `splitter` makes of its words, so that training sees what the pipeline sees.
 
     Every entity keeps its characters: words are cut further, never put together.
@@ -17,21 +18,20 @@ def resplit_words(sentence: Mapping[str, Any], splitter: str) -> dict[str, Any]:
     >>> resplit_words({"tokens": ["IL-2", "gene,"], "entities": [{"start": 0, "end": 1, "label": "protein"}]}, "fine")
     {'tokens': ['IL', '-', '2', 'gene', ','], 'entities': [{'start': 0, 'end': 3, 'label': 'protein'}]}
     """
-    words, first = [], []  # first[i]: the new number of word i
+    words: list[str] = []
+    first: list[int] = []  # first[i]: the new number of word i
     for word in sentence["tokens"]:
         first.append(len(words))
         words += [word[start:end] for start, end in split_words(word, splitter)] or [word]
     first.append(len(words))
     entities = [{**e, "start": first[e["start"]], "end": first[e["end"]]} for e in sentence["entities"]]
-    new = {**sentence, "tokens": words, "entities": entities}
+    new = cast("Sentence", {**sentence, "tokens": words, "entities": entities})
     if sentence.get("pos") is not None:  # all pieces of a word have its part of speech
         new["pos"] = [tag for i, tag in enumerate(sentence["pos"]) for _ in range(first[i], first[i + 1])]
     return new
 
 
-def join_sentences(
-    sentences: Iterable[Mapping[str, Any]], sizes: Sequence[int], seed: int = 0
-) -> Iterator[dict[str, Any]]:
+def join_sentences(sentences: Iterable[Sentence], sizes: Sequence[int], seed: int = 0) -> Iterator[Sentence]:
     """Neighbouring sentences of a document as one, as many at a time as a draw from `sizes` says.
 
     A model that is to read paragraphs should be trained on some. Sentences without a `doc_id` stay alone.
@@ -44,7 +44,7 @@ def join_sentences(
     if not sizes or min(sizes) < 1:
         raise ValueError(f"sizes={list(sizes)} must be numbers of sentences, at least 1 each, such as 1 2 4.")
     draw = random.Random(seed)
-    group: list[Mapping[str, Any]] = []
+    group: list[Sentence] = []
     wanted = draw.choice(sizes)
     for sentence in sentences:
         doc = sentence.get("doc_id")
@@ -56,16 +56,20 @@ def join_sentences(
         yield _joined(group)
 
 
-def _joined(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _joined(group: Sequence[Sentence]) -> Sentence:
     if len(group) == 1:
-        return dict(group[0])
-    words, entities = [], []
+        return group[0].copy()
+    words: list[str] = []
+    entities: list[Entity] = []
     for sentence in group:
         shift = len(words)
         words += sentence["tokens"]
-        entities += [{**e, "start": e["start"] + shift, "end": e["end"] + shift} for e in sentence["entities"]]
-    joined = {**group[0], "tokens": words, "entities": entities}
+        entities += [
+            cast("Entity", {**e, "start": e["start"] + shift, "end": e["end"] + shift}) for e in sentence["entities"]
+        ]
+    joined = cast("Sentence", {**group[0], "tokens": words, "entities": entities})
     if "pos" in joined:
         tags = [sentence.get("pos") for sentence in group]
-        joined["pos"] = None if None in tags else [tag for part in tags for tag in part]
+        known = [part for part in tags if part is not None]
+        joined["pos"] = cast("list[str]", None) if len(known) < len(tags) else [tag for part in known for tag in part]
     return joined

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     import datasets
@@ -24,17 +24,20 @@ class Entity(TypedDict):
     label: str
 
 
-class Sentence(TypedDict):
+class _Annotated(TypedDict):
+    id: str
+    doc_id: str | None
+    tokens: list[str]
+    entities: list[Entity]
+
+
+class Sentence(_Annotated, total=False):  # two classes, for `typing.NotRequired` is younger than Python 3.10
     """One training or test item. `doc_id` groups sentences of one document; it is None when nobody knows.
 
     `pos` are part-of-speech tags, one a word, if the source has them.
     """
 
-    id: str
-    doc_id: str | None
-    tokens: list[str]
-    entities: list[Entity]
-    pos: NotRequired[list[str]]
+    pos: list[str]
 
 
 def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets.Features:
@@ -48,7 +51,7 @@ def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets
     """
     from datasets import ClassLabel, Features, List, Value
 
-    label = Value("string") if labels is None else ClassLabel(names=list(labels))
+    label = Value("string") if labels is None else ClassLabel(names=several("labels", labels))
     columns = {
         "id": Value("string"),
         "doc_id": Value("string"),
@@ -56,6 +59,13 @@ def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets
         "entities": List({"start": Value("int32"), "end": Value("int32"), "label": label}),
     }
     return Features(columns | {"pos": List(Value("string"))} if pos else columns)
+
+
+def several(option: str, values: Iterable[str]) -> list[str]:
+    """The values of an option that takes several; one string is refused, for its letters would be taken for them."""
+    if isinstance(values, str):
+        raise ValueError(f"{option}={values!r} is one string, expected several; write [{values!r}].")
+    return list(values)
 
 
 def check_sentence(record: Mapping[str, Any], where: str = "", labels: Collection[str] | None = None) -> None:
@@ -67,57 +77,68 @@ def check_sentence(record: Mapping[str, Any], where: str = "", labels: Collectio
         labels: if given, every label has to be one of them.
     """
     where = where or f"sentence {record.get('id')!r}"
+    if labels is not None:
+        several("labels", labels)
     tokens, entities = record.get("tokens"), record.get("entities")
     if not isinstance(tokens, list):
-        raise ValueError(f"{where}: 'tokens' is {_short(tokens)}, expected a list of words.")
+        raise ValueError(f"{where}: 'tokens' is {short(tokens)}, expected a list of words.")
     if not isinstance(entities, list):
         raise ValueError(
-            f"{where}: 'entities' is {_short(entities)}, expected a list; write [] for a sentence without entities."
+            f"{where}: 'entities' is {short(entities)}, expected a list; write [] for a sentence without entities."
         )
-    _check_tokens(tokens, where)
+    for name in ("id", "doc_id"):
+        if isinstance(record.get(name), str):
+            _check_text(record[name], repr(name), where)
+    _check_texts(tokens, "token", where)
     for entity in entities:
         _check_entity(entity, len(tokens), where, labels)
-    if (pos := record.get("pos")) is not None and not (
-        isinstance(pos, list) and len(pos) == len(tokens) and all(isinstance(tag, str) for tag in pos)
-    ):
-        raise ValueError(f"{where}: 'pos' is {_short(pos)}, expected {len(tokens)} part-of-speech tags, one a word.")
+    if (pos := record.get("pos")) is not None:
+        if not isinstance(pos, list) or len(pos) != len(tokens) or not all(isinstance(tag, str) for tag in pos):
+            raise ValueError(
+                f"{where}: 'pos' is {short(pos)}, expected {len(tokens)} part-of-speech tags, one a word."
+            )
+        _check_texts(pos, "part-of-speech tag", where)
 
 
-def _check_tokens(tokens: list[Any], where: str) -> None:
-    try:  # one pass in C over all words; the search for the culprit below is only for the message
-        " ".join(tokens).encode()
+def _check_texts(texts: list[Any], what: str, where: str) -> None:
+    try:  # one pass in C over all of them; the search for the culprit below is only for the message
+        " ".join(texts).encode()
     except (TypeError, UnicodeEncodeError):
-        for position, token in enumerate(tokens):
-            if not isinstance(token, str):
+        for position, text in enumerate(texts):
+            if not isinstance(text, str):
                 raise ValueError(
-                    f"{where}: token {position} is {_short(token)}, expected a string; quote numbers, drop nulls."
+                    f"{where}: {what} {position} is {short(text)}, expected a string; quote numbers, drop nulls."
                 ) from None
-            if not token.isascii() and any("\ud800" <= character <= "\udfff" for character in token):
-                raise ValueError(
-                    f"{where}: token {position} is {token!a}, half of a surrogate pair that UTF-8 cannot hold; "
-                    "write the whole character."
-                ) from None
+            _check_text(text, f"{what} {position}", where)
+
+
+def _check_text(text: str, what: str, where: str) -> None:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(
+            f"{where}: {what} is {text!a}, half of a surrogate pair that UTF-8 cannot hold; write the whole character."
+        )
 
 
 def _check_entity(entity: Any, num_words: int, where: str, labels: Collection[str] | None) -> None:
     if not isinstance(entity, Mapping) or not {"start", "end", "label"} <= entity.keys():
-        raise ValueError(f"{where}: entity {_short(entity)} has to be an object with 'start', 'end' and 'label'.")
+        raise ValueError(f"{where}: entity {short(entity)} has to be an object with 'start', 'end' and 'label'.")
     start, end, label = entity["start"], entity["end"], entity["label"]
     if type(start) is not int or type(end) is not int:
-        raise ValueError(f"{where}: entity {_short(dict(entity))} needs whole numbers as 'start' and 'end'.")
+        raise ValueError(f"{where}: entity {short(dict(entity))} needs whole numbers as 'start' and 'end'.")
     if start >= end:
         kind = "empty" if start == end else "reversed"
         raise ValueError(
-            f"{where}: span [{start}, {end}) of label {label!r} is {kind}; a span is [start, end) in words with an "
-            "exclusive end. If the ends of this file are inclusive, read it with end_inclusive=True."
+            f"{where}: span [{start}, {end}) of label {short(label)} is {kind}; a span is [start, end) in words "
+            "with an exclusive end. If the ends of this file are inclusive, read it with end_inclusive=True."
         )
     if start < 0 or end > num_words:
         raise ValueError(
-            f"{where}: span [{start}, {end}) of label {label!r} is out of range for {num_words} words; "
+            f"{where}: span [{start}, {end}) of label {short(label)} is out of range for {num_words} words; "
             "count words from 0 with an exclusive end."
         )
     if not isinstance(label, str) or not label:
-        raise ValueError(f"{where}: label {label!r} of span [{start}, {end}) has to be a non-empty string.")
+        raise ValueError(f"{where}: label {short(label)} of span [{start}, {end}) has to be a non-empty string.")
+    _check_text(label, "a label", where)
     if labels is not None and label not in labels:
         raise ValueError(
             f"{where}: label {label!r} of span [{start}, {end}) is not one of {sorted(labels)}; "
@@ -125,9 +146,19 @@ def _check_entity(entity: Any, num_words: int, where: str, labels: Collection[st
         )
 
 
-def _short(value: Any, limit: int = 80) -> str:
-    text = repr(value)
+def short(value: Any, limit: int = 80) -> str:
+    """The value as a message shows it: its `repr`, cut off where it gets long."""
+    try:
+        text = repr(value)
+    except RecursionError:  # JSON may nest deeper than Python prints
+        text = f"a {type(value).__name__} of great depth"
     return text if len(text) <= limit else text[:limit] + "…"
+
+
+def first_line(error: BaseException) -> str:
+    """What somebody else's error says, for a sentence of ours."""
+    message = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}: {message[:200]}"
 
 
 MAX_EXAMPLES = 3
@@ -139,7 +170,7 @@ class ReadReport:
 
     Readers say what they could not keep (`lose`), what they kept in another shape (`change`) and what they left aside
     because it is no mention at all, such as relations (`ignore`). `str(report)` is a summary for people: one line if
-    everything was kept.
+    everything was kept, and one for the format if it had to be guessed.
     """
 
     source: str = ""
@@ -150,6 +181,8 @@ class ReadReport:
     changed: Counter[str] = field(default_factory=Counter)
     ignored: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
+    format: str = ""
+    reason: str = ""  # why the source was read in this format, if nobody named it
 
     def lose(self, reason: str, example: str = "", count: int = 1) -> None:
         """Count something annotated that does not reach the user."""
@@ -174,16 +207,13 @@ class ReadReport:
         self,
         id: str,
         doc_id: str | None,
-        tokens: list[str],
-        entities: list[Any],
+        tokens: Any,
+        entities: Any,
         where: str = "",
-        pos: list[str] | None = None,
+        pos: Any = None,
     ) -> Sentence:
-        """The gate that every sentence passes: checked, freed of exact duplicates, counted."""
-        sentence = Sentence(id=id, doc_id=doc_id, tokens=tokens, entities=entities)
-        if pos is not None:
-            sentence["pos"] = pos
-        check_sentence(sentence, where)
+        """The gate that every sentence passes: checked, whatever it holds, freed of exact duplicates, counted."""
+        check_sentence({"id": id, "doc_id": doc_id, "tokens": tokens, "entities": entities, "pos": pos}, where)
         unique: dict[tuple[int, int, str], Entity] = {}
         for entity in entities:
             key = (entity["start"], entity["end"], entity["label"])
@@ -191,7 +221,9 @@ class ReadReport:
                 self.lose("duplicate", f"{where or id}: {key[2]} {' '.join(tokens[key[0] : key[1]])!r}")
             else:
                 unique[key] = Entity(start=key[0], end=key[1], label=key[2])
-        sentence["entities"] = list(unique.values())
+        sentence: Sentence = {"id": id, "doc_id": doc_id, "tokens": tokens, "entities": list(unique.values())}
+        if pos is not None:
+            sentence["pos"] = pos
         self.sentences += 1
         self.words += len(tokens)
         self.entities += len(unique)
@@ -205,6 +237,8 @@ class ReadReport:
     def __str__(self) -> str:
         source = f"{self.source}: " if self.source else ""
         lines = [f"{source}{self.sentences:,} sentences, {self.words:,} words, {self.entities:,} entities kept"]
+        if self.reason:
+            lines.append(f"  read as {self.format}: {self.reason}")
         if not self.sentences:
             lines.append("  nothing was read: the source holds no sentence")
         for verb, counter in (("not kept", self.lost), ("changed", self.changed), ("ignored", self.ignored)):

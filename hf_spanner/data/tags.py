@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int, str]  # start, end (exclusive), label
@@ -66,7 +67,7 @@ def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BI
     if scheme == "IOB1":
         raise ValueError("Scheme 'IOB1' can be read but is not written; choose BIO, BIOES or BILOU.")
     prefixes = _prefixes(scheme)
-    inside, last, single = {"BI": "IIB", "BIES": "IES", "BILU": "ILU"}[prefixes]
+    inside, last, single = {"BI": ("I", "I", "B"), "BIES": ("I", "E", "S"), "BILU": ("I", "L", "U")}[prefixes]
     tags = ["O"] * num_words
     for start, end, label in entities:
         if not 0 <= start < end <= num_words:
@@ -84,27 +85,51 @@ def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BI
 def detect_scheme(layer: Iterable[Sequence[str]]) -> str:
     """The scheme of one layer, given the tags of all its sentences: "IOB1", "BIO", "BIOES" or "BILOU".
 
-    With only B and I, it is IOB1 when some entity opens with I and B never opens one where I would have done.
+    With only B and I, it is IOB1 when some entity opens with I and B never opens one where I would have done. Where
+    tags of BIOES and of BILOU are mixed, the greater number decides.
     """
-    seen: set[str] = set()
-    opening_i = needless_b = False
+    seen = SeenTags()
     for tags in layer:
+        seen.see(tags)
+    return seen.scheme()
+
+
+class SeenTags:
+    """What tells the scheme of a layer, gathered sentence by sentence: the layer may be larger than memory."""
+
+    def __init__(self) -> None:
+        self.prefixes: Counter[str] = Counter()
+        self.opening_i = self.needless_b = False
+
+    def see(self, tags: Iterable[str]) -> None:
         previous = ""
         for tag in tags:
             prefix, label = _parse(tag)
-            seen.add(prefix)
-            opening_i |= prefix == "I" and label != previous
-            needless_b |= prefix == "B" and label != previous
+            self.prefixes[prefix] += 1
+            self.opening_i |= prefix == "I" and label != previous
+            self.needless_b |= prefix == "B" and label != previous
             previous = label
-    if seen & set("ES") and seen & set("LU"):
-        raise ValueError(
-            f"A layer mixes tags of BIOES and BILOU (prefixes {', '.join(sorted(seen))}); correct the tags first."
-        )
-    if seen & set("ES"):
-        return "BIOES"
-    if seen & set("LU"):
-        return "BILOU"
-    return "IOB1" if opening_i and not needless_b else "BIO"
+
+    def scheme(self) -> str:
+        bioes, bilou = (sum(self.prefixes[prefix] for prefix in pair) for pair in ("ES", "LU"))
+        if bioes or bilou:
+            if bioes == bilou:
+                raise ValueError(
+                    f"A layer mixes tags of BIOES and BILOU (prefixes {', '.join(sorted(self.prefixes))}); correct "
+                    "the tags first."
+                )
+            return "BIOES" if bioes > bilou else "BILOU"
+        return "IOB1" if self.opening_i and not self.needless_b else "BIO"
+
+
+def without_strangers(tags: Sequence[str], scheme: str) -> tuple[list[str], list[int]]:
+    """The tags with `O` in place of what is no tag of the scheme, and the positions where that was so."""
+    known = "O" + _prefixes(scheme)
+    strangers = [position for position, tag in enumerate(tags) if not is_tag(tag) or tag[0] not in known]
+    clean = list(tags)
+    for position in strangers:
+        clean[position] = "O"
+    return clean, strangers
 
 
 def _prefixes(scheme: str) -> str:

@@ -29,7 +29,7 @@ def write_jsonl(sentences: Iterable[Sentence], path: str | Path) -> int:
 def write_brat(sentences: Iterable[Sentence], folder: str | Path) -> list[Path]:
     """One `.txt`/`.ann` pair a document, one sentence a line, words joined by one space. Returns the `.txt` files.
 
-    Sentences without a `doc_id` go to the document `sentences`. `read_brat(folder, report, splitter="whitespace")`
+    Sentences without a `doc_id` go to the document `sentences`. `read_file(folder, splitter="whitespace")`
     gives the same words and entities back. brat has no place for the ids of sentences, nor for sentences without
     words. Characters that file systems refuse become `_` in the document's name.
     """
@@ -56,7 +56,8 @@ WRITERS = {"jsonl": write_jsonl, "brat": write_brat}
 
 def _as_brat(sentences: list[Sentence]) -> tuple[str, str]:
     """The text and the annotations of one document."""
-    lines, annotations = [], []
+    lines: list[str] = []
+    annotations: list[str] = []
     position = 0  # of the sentence's first character in the document
     for sentence in sentences:
         line = " ".join(sentence["tokens"])

@@ -125,7 +125,9 @@ def test_losses_are_a_warning_and_a_faithful_reading_is_not(folder, caplog):
     caplog.set_level(logging.INFO, logger="hf_spanner")
     load_nested_ner(folder, splits=["train"])
     assert [(r.levelname, r.name) for r in caplog.records] == [("INFO", "hf_spanner")]
-    assert caplog.messages[0].endswith("train.jsonl: 2 sentences, 8 words, 2 entities kept")
+    assert (
+        "train.jsonl: 2 sentences, 8 words, 2 entities kept\n  read as jsonl: JSON, one object" in caplog.messages[0]
+    )
     caplog.clear()
     (folder / "dup.jsonl").write_text(json.dumps(sentence(0, (0, 1, "X"), (0, 1, "X"))))
     load_nested_ner(folder / "dup.jsonl")
@@ -228,7 +230,7 @@ def test_ner_tags_with_names_become_entities():
         ({"text": ["a"], "label": [1]}, "found the columns 'text', 'label', expected 'tokens' with 'entities'"),
         ({"tokens": [["a"]], "ner_tags": [[3]]}, r"the 'ner_tags' \[3\] are not tags and have no names"),
         ({"tokens": [["a"]], "ner_tags": [["person"]]}, "column 'ner_tags' cannot be read: 'person' is not a tag"),
-        ({"tokens": [["a"]], "ner_tags": [["O", "O"]]}, "row 0: 2 tags do not fit 1 words"),
+        ({"tokens": [["a"]], "ner_tags": [["O", "O"]]}, "row 0: 2 tags do not fit the words"),
         ({"tokens": [["a"]], "entities": [["x"]]}, "column 'entities' is .*expected a list of objects"),
         (
             {"tokens": [["a"]], "entities": [[{"start": 0, "end": 2, "label": "X"}]]},

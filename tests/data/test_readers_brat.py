@@ -127,8 +127,8 @@ def test_a_text_that_disagrees_is_named_with_both_texts(tmp_path):
     ("ann", "options", "message"),
     [
         ("T1\tPER 0 99\tThe mayor", {}, r"doc\.ann:1 T1: the document has .* but the annotation says 'The mayor'"),
-        ("T1\tPER 0 99\tThe mayor", {"check_text": False}, r"doc\.ann: character span \[0, 99\)"),
-        ("T1\tPER 5 2\t", {}, r"doc\.ann: character span \[5, 2\)"),
+        ("T1\tPER 0 99\tThe mayor", {"check_text": False}, r"doc\.ann:1 T1: character span \[0, 99\)"),
+        ("T1\tPER 5 2\t", {}, r"doc\.ann:1 T1: character span \[5, 2\)"),
         ("T1\tPER zero 2\tTh", {}, r"doc\.ann:1 T1: cannot read 'T1\\tPER zero 2\\tTh'; expected an id, a tab"),
         ("T1 PER 0 2 Th", {}, r"cannot read 'T1 PER 0 2 Th'"),
     ],

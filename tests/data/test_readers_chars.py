@@ -57,7 +57,9 @@ def test_a_boundary_inside_a_word_expands_drops_or_raises():
     with pytest.raises(ValueError, match=r"X 'Russian' begins or ends inside a word \('anti-Russian'\).*finer"):
         convert(text, span, on_misaligned="error")
     assert convert(text, span, "fine")[0] == [("Russian", "X")]
-    with pytest.raises(ValueError, match="on_misaligned='shrink' is unknown; choose one of 'expand', 'drop', 'error'"):
+    with pytest.raises(
+        ValueError, match="on_misaligned='shrink' is unknown; choose one of 'expand', 'split', 'drop', 'error'"
+    ):
         convert(text, span, on_misaligned="shrink")
 
 
@@ -215,7 +217,7 @@ def test_label_studio_takes_the_first_valid_annotation_and_counts_the_rest(tmp_p
         task("nothing here", []),
     )
     assert [mentions(s) for s in sentences] == [[("Ann", "PER"), ("Bonn", "GPE"), ("Bonn", "ORG")], []]
-    assert report.lost == {"further annotation of the same task": 1, "task without an annotation": 1}
+    assert report.lost == {"mention of a further annotation of the same task": 1, "task without an annotation": 1}
     assert report.ignored == {"cancelled annotation": 1, "result of type 'choices'": 1}
 
 
@@ -237,7 +239,7 @@ def test_label_studio_offsets_of_a_browser_are_converted_when_the_text_shows_it(
 
 def test_label_studio_text_that_disagrees_is_an_error(tmp_path):
     wrong = task("Ann saw Bonn", [region(4, 7, "PER", text="Ann")])
-    with pytest.raises(ValueError, match=r"a\.json\[0\]: characters \[4, 7\) .* 'saw', but the region says 'Ann'"):
+    with pytest.raises(ValueError, match=r"a\.json:1\[0\]: characters \[4, 7\) .* 'saw', but the region says 'Ann'"):
         studio(tmp_path / "a.json", wrong)
     assert mentions(studio(tmp_path / "a.json", wrong, check_text=False)[0][0]) == [("saw", "PER")]
 
@@ -262,5 +264,5 @@ def test_label_studio_minimal_form(tmp_path):
 
 
 def test_label_studio_span_out_of_range_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"a\.json\[0\]: character span \[0, 99\)"):
+    with pytest.raises(ValueError, match=r"a\.json:1\[0\]: character span \[0, 99\)"):
         studio(tmp_path / "a.json", task("Ann", [region(0, 99, "PER")]))

@@ -69,7 +69,9 @@ def test_conll_2003_with_documents_chunks_and_iob1(tmp_path):
         ("a.0", "a.doc0", [(0, 1, "PER"), (2, 3, "LOC")]),
         ("a.1", "a.doc1", []),
     ]
-    assert report.ignored == {"column 2 of syntactic chunks": 1} and report.faithful
+    assert (
+        report.ignored == {"column 1, which holds no tags": 1, "column 2 of syntactic chunks": 1} and report.faithful
+    )
 
 
 def test_chunks_are_read_if_they_are_all_there_is_or_asked_for(tmp_path):
@@ -118,9 +120,9 @@ def test_windows_line_ends_a_byte_order_mark_and_odd_spaces_do_no_harm(tmp_path)
     ("text", "options", "message"),
     [
         ("a O\nb\n", {}, r"a\.conll:2: 1 columns, expected 2"),
-        ("a O\nb B_PER\n", {}, r"a\.conll:2: no column holds nothing but tags .*\['b', 'B_PER'\]"),
-        ("a NN O\nb NN B_PER\n", {"tag_columns": [2]}, r"a\.conll:2: 'B_PER' in column 2 is not a tag"),
-        ("a\nb\n", {}, r"a\.conll:1: no column holds nothing but tags"),
+        ("a B_LOC\nb B_PER\n", {}, r"a\.conll:1: 'B_LOC' is not a tag: no column holds tags .*\['a', 'B_LOC'\]"),
+        ("a NN O\nb NN O\n", {"tag_columns": [1]}, r"a\.conll:1: 'NN' in column 1 is not a tag, and neither is any"),
+        ("a\nb\n", {}, r"a\.conll:1: 'a' is not a tag: no column holds tags"),
         ("a S-X\nb U-X\n", {}, r"a\.conll, column 1: A layer mixes tags"),
         ("a O\n\nb E-X\n", {"scheme": "BIO"}, r"a\.conll:3: Tag 'E-X' does not belong to scheme BIO"),
         ("a O\n", {"scheme": "XYZ"}, r"Scheme 'XYZ' is unknown"),

@@ -93,7 +93,7 @@ def test_a_unicode_line_separator_inside_a_word_is_no_line_end(tmp_path):
 def test_a_file_in_another_encoding_is_named(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes('{"tokens": ["Köln"], "entities": []}'.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"a\.jsonl is not UTF-8 \(byte 14\)"):
+    with pytest.raises(ValueError, match=r"a\.jsonl:1 is not UTF-8 \(byte 14 of the line\)"):
         read_file(path)
 
 
@@ -119,8 +119,9 @@ def test_unknown_formats_options_and_paths_are_refused(tmp_path):
         read_file(path, splitter="fine")
     with pytest.raises(FileNotFoundError, match="nowhere.jsonl does not exist"):
         read_file(tmp_path / "nowhere.jsonl")
-    with pytest.raises(ValueError, match="is a folder, but format 'jsonl'"):
-        read_file(tmp_path, "jsonl")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty: it is a folder, and format 'jsonl' is read from files"):
+        read_file(tmp_path / "empty", "jsonl")
 
 
 def test_spert(tmp_path):
@@ -141,10 +142,13 @@ def test_spert(tmp_path):
     ("text", "message"),
     [
         ('[{"tokens": ["a"],\n "entities": [}]', r"a\.json:2: broken JSON"),
-        ('{"tokens": ["a"]}', r"a\.json holds a JSON dict, expected a list"),
-        ('[{"tokens": ["a"], "entities": [{"type": "X", "start": 0, "end": 5}]}]', r"a\.json\[0\]: span \[0, 5\)"),
-        ('[{"tokens": ["a"]}]', r"a\.json\[0\]: 'entities' is None"),
-        ("[3]", r"a\.json\[0\]: holds a JSON int"),
+        ('{"tokens": ["a"]}', r"a\.json:1: found the fields 'tokens', expected one of 'entities'"),
+        ('[{"tokens": [], "entities": []}', r"a\.json:1: the list does not end"),
+        ('[{"tokens": [], "entities": []}] []', r"a\.json:1: there is something after the end of the list"),
+        ('[{"tokens": [], "entities": []} {}]', r"a\.json:1: found '{' where ']' was expected"),
+        ('[{"tokens": ["a"], "entities": [{"type": "X", "start": 0, "end": 5}]}]', r"a\.json:1\[0\]: span \[0, 5\)"),
+        ('[{"tokens": ["a"]}]', r"a\.json:1\[0\]: found the fields 'tokens', expected one of 'entities'"),
+        ("[3]", r"a\.json:1\[0\]: holds a JSON int"),
     ],
 )
 def test_broken_spert_is_named(tmp_path, text, message):
@@ -163,7 +167,16 @@ def test_broken_spert_is_named(tmp_path, text, message):
         ("a.jsonl", '{"data": "a", "label": []}', "doccano"),
         ("a.json", '[{"tokens": ["a"], "entities": []}]', "spert"),
         ("a.json", '[{"data": {"text": "a"}, "annotations": []}]', "label-studio"),
-        ("a.json", '[{"text": "a", "label": []}]', "label-studio"),
+        ("a.json", '[{"text": "a", "label": []}]', "jsonl-chars"),
+        ("a.json", '[{"text": "a", "entities": [{"start": 0, "end": 1, "label": "X"}]}]', "jsonl-chars"),
+        ("a.json", '[{"text": "a"}, {"text": "a", "ner": [{"start": 0, "end": 1, "labels": ["X"]}]}]', "label-studio"),
+        ("a.json", '[{"text": "a", "annotator": 1}]', "label-studio"),
+        ("a.jsonl", "a O", "conll"),
+        ("a.conll", '{"tokens": ["a"], "entities": []}', "jsonl"),
+        ("a.conll", "[ O\na B-X", "conll"),
+        ("a.train", "a O", "conll"),
+        ("a.csv", "text,entities", "csv"),
+        ("a.tsv", "sentence_id\tword\ttag", "csv"),
         ("a.conll", "a O", "conll"),
         ("a.tsv", "a\tO", "conll"),
         ("a.txt", "a O", "conll"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..chars import CharSpan, Splitter, document_to_sentences
-from ..schema import ReadReport, Sentence
-from .files import read_text
+from ..chars import LINE_BY_LINE, CharSpan, TextOptions, document_to_sentences
+from ..schema import ReadReport, Sentence, short
+from .files import open_bytes, read_text, text_lines
 
-_MENTION = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)")
+_OFFSETS = r"[0-9]{1,15} [0-9]{1,15}"  # of no file on earth, so any number beyond is no offset
+_MENTION = re.compile(rf"(\S+) ({_OFFSETS}(?:;{_OFFSETS})*)")
 _OTHER_LINES = {
     "R": "relation",
     "E": "event",
@@ -35,50 +37,54 @@ class _Mention:
 def read_brat(
     path: str | Path,
     report: ReadReport,
+    text: TextOptions = LINE_BY_LINE,
     *,
-    splitter: Splitter = "compound",
-    on_misaligned: str = "expand",
-    split_sentences: str = "newline",
     discontinuous: str = "skip",
     check_text: bool = True,
 ) -> Iterator[Sentence]:
-    """A folder of `.txt`/`.ann` pairs, or one pair (give either file). `doc_id` is the file's name without its ending.
+    """A folder of `.txt`/`.ann` pairs and its sub-folders, or one pair (give either file).
+
+    `doc_id` is the file's name without its ending, with the sub-folders before it.
 
     Args:
-        splitter: how the text is cut into words; "whitespace" for what `write_brat` wrote.
-        on_misaligned: what to do with a boundary inside a word: "expand" (counted), "drop" (counted) or "error".
-        split_sentences: "newline" makes a sentence of every line, "none" keeps a document whole. A mention across a
-            line break joins its lines.
+        text: how texts are cut; splitter="whitespace" for what `write_brat` wrote.
         discontinuous: mentions of several fragments: "skip" (counted), or take their "hull" (counted too). Fragments
             with nothing but white space between them are one mention; brat itself writes them at line breaks.
         check_text: the text repeated in a T line has to agree with the document.
     """
     if discontinuous not in DISCONTINUOUS:
         raise ValueError(f"discontinuous={discontinuous!r} is unknown; choose 'skip' or 'hull'.")
-    for text_path in _documents(Path(path), report):
-        annotation_path = text_path.with_suffix(".ann")
+    path = Path(path)
+    for annotation_path in _documents(path, report):
+        text_path = annotation_path.with_suffix(".txt")
         mentions = list(_mentions(annotation_path, report))
-        text = _aligned_text(text_path, mentions, check_text)
-        spans = [_char_span(mention, text, discontinuous, report) for mention in mentions]
+        content = _aligned_text(text_path, mentions, check_text)
+        spans = [_char_span(mention, content, discontinuous, report) for mention in mentions]
+        name = text_path.stem if path.is_file() else text_path.relative_to(path).with_suffix("").as_posix()
         yield from document_to_sentences(
-            text,
+            content,
             [span for span in spans if span is not None],
             report,
-            id=text_path.stem,
-            doc_id=text_path.stem,
-            splitter=splitter,
-            on_misaligned=on_misaligned,
-            split_sentences=split_sentences,
+            text,
+            id=name,
+            doc_id=name,
             where=str(annotation_path),
         )
 
 
+def brat_files(folder: Path, suffix: str) -> Iterator[Path]:
+    """The files of a folder and its sub-folders with this ending; what is hidden is no data."""
+    for path in sorted(folder.rglob(f"*{suffix}")):
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            yield path
+
+
 def _documents(path: Path, report: ReadReport) -> list[Path]:
-    """The `.txt` of every pair. A text nobody annotated is not a text without entities: it is left out, aloud."""
+    """The `.ann` of every pair. A text nobody annotated is not a text without entities: it is left out, aloud."""
     if path.is_file():
         texts, annotations = [path.with_suffix(".txt")], [path.with_suffix(".ann")]
     else:
-        texts, annotations = sorted(path.glob("*.txt")), sorted(path.glob("*.ann"))
+        texts, annotations = list(brat_files(path, ".txt")), list(brat_files(path, ".ann"))
     for annotation in annotations:
         if not annotation.exists():
             raise FileNotFoundError(
@@ -88,31 +94,33 @@ def _documents(path: Path, report: ReadReport) -> list[Path]:
             raise FileNotFoundError(f"{annotation} has no text beside it; expected {annotation.stem}.txt.")
     if not annotations:
         raise FileNotFoundError(f"{path} holds no .ann file; expected pairs of .txt and .ann.")
+    annotated = set(annotations)
     for text in texts:
-        if text.with_suffix(".ann") not in annotations:
+        if text.with_suffix(".ann") not in annotated:
             report.lose("text without an .ann file", str(text))
-    return [annotation.with_suffix(".txt") for annotation in annotations]
+    return annotations
 
 
 def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        line = line.rstrip("\r")
+    for number, line in text_lines(path):
         if not line.strip():
             continue
+        id, *fields = line.split("\t")
+        where = f"{path}:{number} {short(id)[1:-1]}"
+        match = _MENTION.fullmatch(fields[0].strip()) if fields else None
         if not line.startswith("T"):
-            report.ignore(_OTHER_LINES.get(line[0], "line of an unknown kind"), f"{path}:{number}")
+            if match is None:
+                report.ignore(_OTHER_LINES.get(line[0], "line of an unknown kind"), f"{path}:{number}")
+            else:
+                report.lose("mention whose id does not begin with T", f"{where}: {short(line)}")
             continue
-        id, _, rest = line.partition("\t")
-        where = f"{path}:{number} {id}"
-        head, _, text = rest.partition("\t")
-        match = _MENTION.fullmatch(head.strip())
-        if match is None:
+        if match is None or len(fields) > 2:
             raise ValueError(
-                f"{where}: cannot read {line!r}; expected an id, a tab, a label with offsets such as 'ORG 0 5', a tab "
-                "and the text."
+                f"{where}: cannot read {short(line)}; expected an id, a tab, a label with offsets such as 'ORG 0 5', "
+                "a tab and the text."
             )
-        fragments = [tuple(map(int, fragment.split(" "))) for fragment in match[2].split(";")]
-        yield _Mention(where, match[1], fragments, text)
+        fragments = [(int(start), int(end)) for start, end in (part.split(" ") for part in match[2].split(";"))]
+        yield _Mention(where, match[1], fragments, fields[1] if len(fields) == 2 else "")
 
 
 def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str:
@@ -124,7 +132,9 @@ def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str
     """
     plain = read_text(path)
     candidates = [plain, plain.replace("\r\n", "\n")]
-    if path.read_bytes().startswith(b"\xef\xbb\xbf"):  # a space in its place keeps the offsets and is no word
+    with open_bytes(path) as file:
+        has_mark = file.read(len(BOM_UTF8)) == BOM_UTF8
+    if has_mark:  # a space in its place keeps the offsets and is no word
         candidates.insert(0, " " + plain)
     if not check_text:
         return candidates[0]
@@ -134,8 +144,8 @@ def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str
     text = candidates[0]
     wrong = next(mention for mention in mentions if _says(text, mention) != _squeeze(mention.text))
     raise ValueError(
-        f"{wrong.where}: the document has {_says(text, wrong)!r} at {wrong.fragments}, but the annotation says "
-        f"{wrong.text!r}; correct the offsets or read with check_text=False."
+        f"{wrong.where}: the document has {short(_says(text, wrong))} at {short(wrong.fragments)}, but the annotation "
+        f"says {short(wrong.text)}; correct the offsets or read with check_text=False."
     )
 
 
@@ -152,9 +162,9 @@ def _char_span(mention: _Mention, text: str, discontinuous: str, report: ReadRep
     start, end = fragments[0][0], max(end for _, end in fragments)
     gaps = [text[left[1] : right[0]] for left, right in zip(fragments, fragments[1:], strict=False)]
     if any(gap.strip() for gap in gaps):
-        example = f"{mention.where}: {mention.label} {mention.text!r}"
+        example = f"{mention.where}: {mention.label} {short(mention.text)}"
         if discontinuous == "skip":
             report.lose("discontinuous mention", example)
             return None
         report.change("discontinuous mention, taken as a whole", example)
-    return start, end, mention.label
+    return CharSpan(start, end, mention.label, mention.where)
