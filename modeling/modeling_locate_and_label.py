@@ -8,6 +8,7 @@ from transformers.utils import ModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, span_candidates
+from .locate_and_label_layers import SpanMlp, SpanReader
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_regression import (
@@ -25,11 +26,9 @@ from .span_regression import (
     soft_nms,
     soft_weights,
 )
-from .spans import fill_cells, first_labels, max_in_table, max_table
+from .spans import fill_cells, first_labels
 from .token_representation import TokenRepresentation
 from .word_inputs import WORD_INPUTS, WordInputs
-
-BLOCK = 2048  # spans scored at once where no gradient is needed
 
 
 class LocateAndLabelConfig(NestedNerConfig):
@@ -165,64 +164,6 @@ class LocateAndLabelOutput(NestedNerOutput):
     spans: torch.Tensor | None = None
     num_seeds: torch.Tensor | None = None
     num_kept: torch.Tensor | None = None
-
-
-class SpanReader:
-    """Reads spans off the words `(B, T, d)` of a batch: pooled words, and where the boundary words are."""
-
-    def __init__(self, words: torch.Tensor, num_words: torch.Tensor):
-        self.words, self.num_words, self.length = words.flatten(0, 1), num_words, words.size(1)  # (B * T, d)
-        self._table, self._longest, self._grid = None, 0, words
-
-    def inner(self, spans: Spans) -> tuple[torch.Tensor, torch.Tensor]:
-        """The first and the last word, as indices of `words`."""
-        return spans.row * self.length + spans.start, spans.row * self.length + spans.end - 1
-
-    def outer(self, spans: Spans) -> tuple[torch.Tensor, torch.Tensor]:
-        """The words before and after; at an edge of the sentence, the edge itself."""
-        before = (spans.start - 1).clamp(min=0)
-        after = torch.minimum(spans.end, self.num_words[spans.row] - 1)
-        return spans.row * self.length + before, spans.row * self.length + after
-
-    def pooled(self, spans: Spans) -> torch.Tensor:
-        """`(N, d)`, the element-wise maximum of the words."""
-        longest = int((spans.end - spans.start).max()) if len(spans.row) else 1
-        if longest > self._longest:  # seeds are short; a moved span may be as long as the sentence
-            self._table, self._longest = max_table(self._grid, longest), longest
-        return max_in_table(self._table, *spans)
-
-
-class SpanMlp(nn.Module):
-    """W2·GELU(W1 [h^p; h_left; h_right] + b1) + b2 of spans, by their inner or their outer boundary words.
-
-    A linear map of a concatenation is the sum of the maps of its parts: each word is mapped once, not once a span.
-    """
-
-    def __init__(self, size: int, out_features: int, dropout: float, boundary: str):
-        super().__init__()
-        self.boundary = boundary
-        self.dropout = nn.Dropout(dropout)
-        self.hidden = nn.Linear(3 * size, size)
-        self.output = nn.Linear(size, out_features)
-
-    def forward(self, reader: SpanReader, spans: Spans) -> torch.Tensor:
-        """`(N, out)`"""
-        # Contiguous, so that the result does not depend (in the last bit) on where in memory the matrix was loaded to.
-        w_pooled, w_left, w_right = (w.contiguous() for w in self.hidden.weight.chunk(3, dim=1))
-        as_left = self.dropout(reader.words) @ w_left.T + self.hidden.bias  # (B * T, d)
-        as_right = self.dropout(reader.words) @ w_right.T
-
-        def score(spans: Spans) -> torch.Tensor:
-            left, right = getattr(reader, self.boundary)(spans)
-            hidden = self.dropout(reader.pooled(spans)) @ w_pooled.T
-            hidden = hidden + as_left.index_select(0, left) + as_right.index_select(0, right)
-            return self.output(nn.functional.gelu(hidden))
-
-        if torch.is_grad_enabled():
-            return score(spans)
-        # So that memory does not grow with the number of spans.
-        blocks = torch.arange(len(spans.row), device=spans.row.device).split(BLOCK)
-        return torch.cat([score(spans.at(block)) for block in blocks])
 
 
 class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..data import READERS, WRITERS, find_splits, read_file, statistics
 from ..data.chars import ON_MISALIGNED, SPLIT_SENTENCES
 from ..data.readers.files import plain_name
+from .options import make_parser
 
 EPILOG = """\
 examples:
@@ -45,12 +46,7 @@ def _destination(target: Path, name: str, to: str, one: bool) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hf-spanner convert",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("convert", __doc__, EPILOG)
     parser.add_argument("input", help="a file, a folder with train/validation/test, or a folder of brat documents")
     parser.add_argument("output", help="a file or folder for jsonl, a folder for brat")
     parser.add_argument(

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_spanner.modeling.decoding import Entity
-from hf_spanner.modeling.encoding import Window, WordEncoder, make_windows, merge_windows, pad_batch
+from hf_spanner.modeling.encoding import merge_windows, pad_batch
+from hf_spanner.modeling.subwords import Window, WordEncoder, make_windows
 
 
 @given(st.lists(st.integers(0, 5), max_size=60), st.integers(5, 30), st.integers(0, 12))
