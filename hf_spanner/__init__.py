@@ -24,21 +24,19 @@ if not (_here / "modeling").is_dir() and (_here.parent / "modeling").is_dir():
     __path__.append(str(_here.parent))
 
 from .auto import APPROACHES, AutoModelForNestedNer, register_all  # noqa: E402
-from .inference import predict_sentences  # noqa: E402
+from .loading import load_model, load_tokenizer, pipeline  # noqa: E402
 from .modeling.boundary_smoothing import smooth_targets  # noqa: E402
 from .modeling.configuration_nested_ner import NestedNerConfig  # noqa: E402
 from .modeling.decoding import Entity  # noqa: E402
 from .modeling.modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel  # noqa: E402
 from .modeling.pipeline_nested_ner import NestedNerPipeline  # noqa: E402
-from .pipelines import load_model, pipeline  # noqa: E402
-from .tokenization import load_tokenizer  # noqa: E402
 
 register_all()
 
 
 def _publish(model_or_pipeline, repo_id: str, **kwargs):
     """What `push_to_hub` of a model or a pipeline does with the package; imported when it is used."""
-    from .hub import publish
+    from .hub.publishing import publish
 
     return publish(model_or_pipeline, repo_id, **kwargs)
 
@@ -47,16 +45,17 @@ NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
 
 # Names that pull in datasets, accelerate or the Trainer are imported when first used: reading text needs none of them.
 _LAZY = {
-    "NestedNerCollator": ".training.features",
-    "NestedNerDataset": ".training.features",
+    "NestedNerCollator": ".training.dataset",
+    "NestedNerDataset": ".training.dataset",
     "NestedNerTrainer": ".training.trainer",
-    "NestedNerTrainingArguments": ".training.trainer",
-    "evaluate": ".evaluation",
-    "load_nested_ner": ".data",
+    "NestedNerTrainingArguments": ".training.arguments",
+    "evaluate": ".evaluation.scoring",
     "load_metric": ".metrics",
+    "load_nested_ner": ".data",
+    "predict_sentences": ".evaluation.predicting",
+    "read_vectors": ".building.vectors",
     "score_entities": ".metrics",
-    "read_vectors": ".vectors",
-    "train_glove": ".glove",
+    "train_glove": ".building.glove",
 }
 
 __all__ = [
@@ -85,13 +84,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no name that does not exist
+    from .building.glove import train_glove
+    from .building.vectors import read_vectors
     from .data import load_nested_ner
-    from .evaluation import evaluate
-    from .glove import train_glove
+    from .evaluation.predicting import predict_sentences
+    from .evaluation.scoring import evaluate
     from .metrics import load_metric, score_entities
-    from .training.features import NestedNerCollator, NestedNerDataset
-    from .training.trainer import NestedNerTrainer, NestedNerTrainingArguments
-    from .vectors import read_vectors
+    from .training.arguments import NestedNerTrainingArguments
+    from .training.dataset import NestedNerCollator, NestedNerDataset
+    from .training.trainer import NestedNerTrainer
 else:
 
     def __getattr__(name: str):

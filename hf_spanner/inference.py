@@ -1,38 +1,13 @@
-"""Entities for many sentences: what evaluation, reports and scripts call."""
+"""The old name of `hf_spanner.evaluation.predicting`, which cards have printed; gone with the next release."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import warnings
 
-from transformers import PreTrainedTokenizerBase
+from .evaluation.predicting import predict_sentences
 
-from .modeling.decoding import Entity
-from .modeling.encoding import Reader
-from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
+__all__ = ["predict_sentences"]
 
-
-def predict_sentences(
-    model: NestedNerPreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    sentences: Iterable[Mapping[str, Any]],
-    batch_size: int = 32,
-    threshold: float | Mapping[str, float] | None = None,
-    overlap: str | None = None,
-    head: str | None = None,
-    progress: bool = False,
-    **inference: Any,
-) -> list[list[Entity]]:
-    """The model's entities for every sentence (records with `tokens`; `doc_id` if the model reads context, `pos` if
-    it reads part-of-speech tags).
-
-    Of a sentence that says which `labels` it is annotated with, only entities with these are given.
-
-    With `progress` a bar is shown on a terminal.
-
-    `inference` are the approach's own parameters (`model.inference_parameters`), such as `num_steps` of diffusion_ner.
-    A model that only types given spans (`model.task == "typing"`) takes these from `entities`, without their labels.
-    """
-    model.inference_settings(**inference)  # checks them
-    reader = Reader(model, tokenizer)
-    readings = reader.cut_sentences(list(sentences))
-    decoding = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
-    return list(reader.read(readings, batch_size, progress=progress, **decoding))
+warnings.warn(
+    "hf_spanner.inference is now hf_spanner.evaluation.predicting: import its names from there.",
+    DeprecationWarning,
+    stacklevel=2,
+)

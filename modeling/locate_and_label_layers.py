@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from .span_regression import Spans
+from .locate_and_label_spans import Spans
 from .spans import max_in_table, max_table
 
 BLOCK = 2048  # spans scored at once where no gradient is needed

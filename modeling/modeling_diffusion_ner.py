@@ -10,7 +10,9 @@ from transformers.utils import logging
 from .bilstm import initialise_lstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, thresholds_of
-from .diffusion import (
+from .diffusion_ner_matching import HungarianMatcher, set_losses
+from .diffusion_ner_network import SpanDenoiser
+from .diffusion_ner_process import (
     SCHEDULES,
     STATES,
     SentenceNoise,
@@ -26,8 +28,6 @@ from .diffusion import (
 )
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
-from .set_prediction import HungarianMatcher, set_losses
-from .span_denoiser import SpanDenoiser
 
 logger = logging.get_logger(__name__)
 

@@ -8,14 +8,14 @@ from torch import nn
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
-from .aggregation import AGGREGATIONS, Aggregation
 from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
+from .dspert_aggregation import AGGREGATIONS, Aggregation
+from .dspert_subwords import entities_in_subwords, on_word_grid, subword_units, word_offsets
+from .dspert_transformer import SpanTransformer
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
-from .span_transformer import SpanTransformer
 from .spans import SpanList, fill_cells, list_spans
-from .subword_spans import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from .words import pool_words
 
 

@@ -9,9 +9,7 @@ from transformers.utils import ModelOutput
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, span_candidates
 from .locate_and_label_layers import SpanMlp, SpanReader
-from .losses import Gold
-from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
-from .span_regression import (
+from .locate_and_label_spans import (
     Spans,
     boundary_loss,
     distinct,
@@ -26,8 +24,10 @@ from .span_regression import (
     soft_nms,
     soft_weights,
 )
+from .locate_and_label_tokens import TokenRepresentation
+from .losses import Gold
+from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import fill_cells, first_labels
-from .token_representation import TokenRepresentation
 from .word_inputs import WORD_INPUTS, WordInputs
 
 

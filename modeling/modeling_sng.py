@@ -11,7 +11,7 @@ from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
-from .span_networks import SPAN_NETWORKS, GivenSpans
+from .sng_networks import SPAN_NETWORKS, GivenSpans
 
 
 class SngConfig(NestedNerConfig):

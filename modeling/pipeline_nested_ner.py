@@ -13,8 +13,8 @@ from transformers import PreTrainedTokenizerBase
 from transformers.pipelines.base import ChunkPipeline
 
 from .decoding import Entity, check_overlap, nesting, thresholds_of
-from .encoding import Reader, Reading
 from .folders import whole_or_not_at_all
+from .reading import Reader, Reading
 from .words import split_words
 
 logger = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from hf_spanner.analysis.pictures import require_matplotlib
 from hf_spanner.benchmarks.cold_start import compare_cold_start
 from hf_spanner.benchmarks.diffusion_curves import curves_table, sampling_curves, save_curves
 from hf_spanner.benchmarks.dspert_speed import compare_forward
-from hf_spanner.benchmarks.inference import compare_speed, peak_memory
-from hf_spanner.benchmarks.training import compare_training
+from hf_spanner.benchmarks.reading_speed import compare_speed, peak_memory
+from hf_spanner.benchmarks.training_speed import compare_training
 from hf_spanner.data import load_nested_ner
-from hf_spanner.pipelines import load_model
+from hf_spanner.loading import load_model
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from transformers.utils import logging
 
 import hf_spanner
-from hf_spanner.display import render, use_color
+from hf_spanner.report.terminal import render, use_color
 
 TEXTS = {
     "General English": "The mayor of New York met the chief economist of the Bank of England in London on Monday.",

@@ -16,16 +16,16 @@ import torch
 from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
-from hf_spanner.cards import About, make_card
 from hf_spanner.data import label_names, load_nested_ner, resplit_words
 from hf_spanner.default import FOLDER
 from hf_spanner.evaluation import score_groups, tune_threshold
+from hf_spanner.evaluation.predicting import predict_sentences
 from hf_spanner.evaluation.thresholds import FLOOR as LEAST
 from hf_spanner.evaluation.thresholds import write_threshold
-from hf_spanner.inference import predict_sentences
+from hf_spanner.hub.cards import About, make_card
+from hf_spanner.hub.record import public, read_record, write_record
+from hf_spanner.loading import load_model
 from hf_spanner.metrics import format_scores, score_entities
-from hf_spanner.pipelines import load_model
-from hf_spanner.record import public, read_record, write_record
 
 ENCODER = "ibm-granite/granite-embedding-30m-english"
 COMMAND = "hf-spanner train default.yaml --data genia/ gum/ --complete gum/ --repeats 1 2 --output_dir runs/default"

@@ -14,8 +14,8 @@ from transformers.utils import logging as transformers_logging
 
 import hf_spanner
 from hf_spanner import cli, default
-from hf_spanner.pipelines import load_config, load_model
-from hf_spanner.samples import load_sample
+from hf_spanner.data.sample import load_sample
+from hf_spanner.loading import load_config, load_model
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERAL = "The mayor of New York met the chief economist of the Bank of England in London."

@@ -9,8 +9,8 @@ from tests_support import LABELS, SENTENCES, learn, make_batch, without_gold
 from transformers import AutoModelForTokenClassification, pipeline
 
 import hf_spanner
-from hf_spanner.inference import predict_sentences
-from hf_spanner.modeling.encoding import pad_batch
+from hf_spanner.evaluation.predicting import predict_sentences
+from hf_spanner.modeling.reading import pad_batch
 from hf_spanner.modeling.tagging import bio_tags
 
 

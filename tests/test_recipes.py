@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 import hf_spanner
-from hf_spanner.commands.arguments import parse_with_recipe, read_recipe
-from hf_spanner.commands.train import RunArguments
+from hf_spanner.cli.arguments import parse_with_recipe, read_recipe
+from hf_spanner.cli.train import RunArguments
 from hf_spanner.training import NestedNerTrainingArguments
 
 FOLDER = Path(hf_spanner.__file__).parent / "recipes"
-RECIPES = sorted(file.relative_to(FOLDER).as_posix() for file in FOLDER.glob("*/*.yaml"))
+# What is under papers/ is there to be extended.
+RECIPES = sorted(
+    file.relative_to(FOLDER).as_posix() for file in FOLDER.glob("*/*.yaml") if file.parent.name != "papers"
+)
 
 BERT, BIOBERT, SCIBERT = "bert-large-cased", "biobert_v1.0_pubmed_pmc", "scibert_scivocab_cased"
 PAPER_001 = {  # ε, batch size, encoder

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig
 
-from hf_spanner.modeling.encoding import WordEncoder, pad_batch
+from hf_spanner.modeling.reading import WordEncoder, pad_batch
 
 ORACLES = Path(__file__).resolve().parent / "fixtures" / "oracles"  # see the README there
 

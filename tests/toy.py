@@ -79,7 +79,7 @@ def train_toy_model(
     """Train an approach on a toy encoder with the project's trainer, save it to `folder`, return validation scores.
 
     Args:
-        data: sentences under `train` and `validation`, as [`hf_spanner.samples.load_sample`] gives them.
+        data: sentences under `train` and `validation`, as [`hf_spanner.data.sample.load_sample`] gives them.
         settings: fields of the approach's configuration.
     """
     folder = Path(folder)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .principal import principal_axes
 from .probabilities import NONE, GoldProbabilities
+from .representations import principal_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

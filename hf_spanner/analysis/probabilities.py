@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..modeling.decoding import Entity
-from ..modeling.encoding import Reader
+from ..modeling.reading import Reader
 
 NONE = "none"
 

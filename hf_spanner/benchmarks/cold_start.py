@@ -6,7 +6,7 @@ import tempfile
 
 from transformers import AutoModelForTokenClassification
 
-from ..pipelines import load_model
+from ..loading import load_model
 from .timing import interleave
 
 OURS = "import hf_spanner\nfrom transformers import pipeline\npipeline('nested-ner', model={model!r})({text!r})"

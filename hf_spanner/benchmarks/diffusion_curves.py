@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.pictures import BLUE, GREY, RED, require_matplotlib
-from ..inference import predict_sentences
+from ..evaluation.predicting import predict_sentences
 from ..metrics import score_entities
 from .timing import interleave
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from ..modeling.span_transformer import SpanTransformer, encoder_layers, read_block
+from ..modeling.dspert_transformer import SpanTransformer, encoder_layers, read_block
 from ..modeling.spans import list_spans
 
 

@@ -23,10 +23,10 @@ from ..analysis.pictures import BLUE, require_matplotlib
 from ..data.splits import load_split
 from ..evaluation import list_mentions, read_predictions, write_predictions
 from ..evaluation.comparison import SentenceCounts, compare_systems
+from ..evaluation.predicting import predict_sentences
 from ..evaluation.scoring import score_predictions
-from ..inference import predict_sentences
-from ..pipelines import load_model
-from .inference import compare_speed
+from ..loading import load_model
+from .reading_speed import compare_speed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

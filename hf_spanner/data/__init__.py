@@ -8,10 +8,9 @@
 
 from .chars import TextOptions, chars_to_words
 from .describe import Statistics, label_names, statistics, suggest_overlap
-from .joining import by_corpus, join_corpora
 from .loading import find_splits, load_nested_ner
 from .readers import READERS, guess_format, read_file
-from .reshaping import join_sentences, resplit_words
+from .reshaping import join_corpora, join_sentences, resplit_words
 from .schema import Entity, ReadReport, Sentence, check_sentence, features
 from .tags import detect_scheme, entities_to_tags, tags_to_entities
 from .writers import WRITERS, write_brat, write_jsonl
@@ -24,7 +23,6 @@ __all__ = [
     "Sentence",
     "Statistics",
     "TextOptions",
-    "by_corpus",
     "chars_to_words",
     "check_sentence",
     "detect_scheme",

@@ -75,7 +75,7 @@ def load_nested_ner(
     from datasets import Dataset, DatasetDict
 
     if isinstance(source, str) and source == "sample" and not Path(source).exists():
-        from ..samples import load_sample
+        from .sample import load_sample
 
         source = DatasetDict({split: Dataset.from_list(sentences) for split, sentences in load_sample().items()})
     loaded: dict[str, tuple[Iterator[Sentence], ReadReport]] = {}

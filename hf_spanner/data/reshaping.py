@@ -1,13 +1,18 @@
-"""The same annotations over other words, or over several sentences at once: what a model meets in raw text."""
+"""The same annotations over other words or several sentences at once, and several corpora as one."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from ..modeling.words import split_words
-from .schema import Entity, Sentence
+from .describe import label_names
+from .schema import Entity, Sentence, several
+
+if TYPE_CHECKING:
+    import datasets
 
 
 def resplit_words(sentence: Sentence, splitter: str) -> Sentence:
@@ -73,3 +78,34 @@ def _joined(group: Sequence[Sentence]) -> Sentence:
         known = [part for part in tags if part is not None]
         joined["pos"] = cast("list[str]", None) if len(known) < len(tags) else [tag for part in known for tag in part]
     return joined
+
+
+def join_corpora(corpora: Mapping[str, datasets.DatasetDict], complete: Collection[str] = ()) -> datasets.DatasetDict:
+    """Join corpora of different labels split by split; one alone is returned as it is.
+
+    Each sentence gets a column `corpus` and a column `labels`: those of its own corpus. That a biomedical corpus marks
+    no person does not mean that it mentions none, so a model trains on a sentence against its `labels` alone.
+
+    Args:
+        corpora: by name or path; the corpus is called by the last part of it.
+        complete: those that hold no entity of the others' labels, although they do not mark them (say, no proteins in
+            news). Their sentences have all labels, and so are examples without the others' entities too.
+    """
+    from datasets import DatasetDict, concatenate_datasets
+
+    if len(corpora) == 1:
+        return next(iter(corpora.values()))
+    if unknown := set(several("complete", complete)) - set(corpora):
+        raise ValueError(f"complete names {sorted(unknown)}, but the corpora are {sorted(corpora)}.")
+    names = {source: Path(source).name for source in corpora}
+    if len(set(names.values())) < len(names):
+        raise ValueError(f"Two corpora have the same name: {sorted(names.values())}. Rename the folder of one.")
+    labels_of = {source: label_names(data) for source, data in corpora.items()}
+    every = sorted(set().union(*labels_of.values()))
+    joined: dict[str, list[datasets.Dataset]] = {}
+    for source, data in corpora.items():
+        labels = every if source in complete else labels_of[source]
+        for split, part in data.items():
+            part = part.add_column("corpus", [names[source]] * len(part))
+            joined.setdefault(split, []).append(part.add_column("labels", [labels] * len(part)))
+    return DatasetDict({split: concatenate_datasets(parts) for split, parts in joined.items()})

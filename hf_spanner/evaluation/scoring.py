@@ -7,11 +7,11 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from ..inference import predict_sentences
 from ..metrics.nested_ner.scoring import Entity
 from ..metrics.tasks import score_task
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .groups import score_groups
+from .predicting import predict_sentences
 
 
 def evaluate(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.representations import describe_representations, span_representations
-from ..inference import predict_sentences
-from ..pipelines import load_model
+from ..loading import load_model
+from .predicting import predict_sentences
 from .predictions import read_predictions
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..metrics.nested_ner.scoring import score_entities
 from ..modeling.decoding import Entity, resolve_overlaps
-from ..modeling.encoding import Reader
+from ..modeling.reading import Reader
 
 FLOOR = 0.05  # candidates below this score are not looked at: with most spans among them, they would be very many
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .given_spans import score_typing
 from .nested_ner.scoring import score_entities, scores_of_counts
-from .report import format_scores
+from .tables import format_scores
 
 if TYPE_CHECKING:
     import evaluate

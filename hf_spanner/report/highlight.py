@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..display import stack
 from .html import Html, hue, join, tag
+from .terminal import stack
 
 WORD_EM, LABEL_EM = 0.5, 0.42  # about how wide a character of the text and of a bar's label is
 

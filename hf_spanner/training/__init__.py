@@ -1,9 +1,10 @@
 """Training: sentences as model inputs, what a model cannot reach in them, and the Trainer."""
 
+from .arguments import NestedNerTrainingArguments
 from .callbacks import ExponentialMovingAverage, FreezeEncoder
-from .features import NestedNerCollator, NestedNerDataset
+from .dataset import NestedNerCollator, NestedNerDataset
 from .reach import unreachable
-from .trainer import NestedNerTrainer, NestedNerTrainingArguments
+from .trainer import NestedNerTrainer
 
 __all__ = [
     "ExponentialMovingAverage",

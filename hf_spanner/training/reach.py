@@ -4,7 +4,7 @@ from collections import Counter
 
 from ..modeling.decoding import Entity, resolve_overlaps
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
-from .features import NestedNerDataset
+from .dataset import NestedNerDataset
 
 
 def unreachable(dataset: NestedNerDataset, model: NestedNerPreTrainedModel) -> Counter:

@@ -16,7 +16,7 @@ from hf_spanner.analysis.pictures import (
     require_matplotlib,
 )
 from hf_spanner.analysis.probabilities import NONE, GoldProbabilities, gold_probabilities
-from hf_spanner.commands import pictures
+from hf_spanner.cli import pictures
 from hf_spanner.data import write_jsonl
 from hf_spanner.modeling.modeling_sng import SngForNestedNer
 

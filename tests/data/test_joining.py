@@ -3,7 +3,7 @@
 import pytest
 from datasets import Dataset, DatasetDict
 
-from hf_spanner.data import by_corpus, features, join_corpora
+from hf_spanner.data import features, join_corpora
 
 
 def corpus(*labels, splits=("train", "validation")):
@@ -15,7 +15,6 @@ def corpus(*labels, splits=("train", "validation")):
 def test_one_corpus_is_returned_as_it_is():
     data = corpus("PER")
     assert join_corpora({"news": data}) is data
-    assert list(by_corpus(data["train"])) == []
 
 
 def test_each_sentence_knows_its_corpus_and_the_labels_it_is_annotated_with():
@@ -26,8 +25,6 @@ def test_each_sentence_knows_its_corpus_and_the_labels_it_is_annotated_with():
         "test": ["bio"],
     }
     assert list(data["train"]["labels"]) == [["ORG", "PER"], ["DNA"]]
-    assert [(name, len(part)) for name, part in by_corpus(data["train"])] == [("news", 1), ("bio", 1)]
-    assert list(by_corpus(data["test"])) == []  # one corpus: nothing to take apart
 
 
 def test_sentences_of_a_complete_corpus_are_examples_without_the_others_labels():

@@ -27,7 +27,7 @@ PIPELINES = {"nested-ner": {"impl": "evil.EvilPipeline", "pt": ["AutoModelForTok
 LOAD = """
 import hf_spanner, os, transformers
 from hf_spanner import cli
-from hf_spanner.pipelines import load_model
+from hf_spanner.loading import load_model
 ways = {
     "package": hf_spanner.pipeline,
     "model": load_model,

@@ -105,7 +105,9 @@ def test_a_repository_has_the_files_it_needs_and_no_others(hub, pushed):
         "README.md",
         ".gitattributes",
     }
-    shared = "boundary_smoothing configuration_nested_ner decoding encoding modeling_nested_ner pipeline_nested_ner"
+    shared = (
+        "boundary_smoothing configuration_nested_ner decoding reading subwords modeling_nested_ner pipeline_nested_ner"
+    )
     shared = {
         f"{name}.py" for name in f"{shared} encoders folders losses saving spans tagging word_inputs words".split()
     }
@@ -114,7 +116,7 @@ def test_a_repository_has_the_files_it_needs_and_no_others(hub, pushed):
         "span_ner": {"modeling_span_ner.py"},
         "bl_ner": {"modeling_bl_ner.py", "modeling_span_ner.py"},
         "biaffine_ner": {"modeling_biaffine_ner.py", "bilstm.py"},
-        "sng": {"modeling_sng.py", "span_networks.py"},
+        "sng": {"modeling_sng.py", "sng_networks.py"},
     }
     for name in pushed:
         files = set(hub.repo(f"me/{name}").files())

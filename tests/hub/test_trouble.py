@@ -12,7 +12,7 @@ pytestmark = pytest.mark.xdist_group("hub trouble")
 TELL = """
 import contextlib, huggingface_hub, io, os, time, hf_spanner
 from hf_spanner import cli
-from hf_spanner.pipelines import load_model
+from hf_spanner.loading import load_model
 time.sleep = lambda seconds: None  # the client waits longer and longer before it tries again
 huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE = 50_000  # what is kept of a download that is cut, else 10 MB at a time
 

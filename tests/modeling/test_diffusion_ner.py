@@ -7,7 +7,8 @@ import torch
 from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, read_oracle, without_gold
 
 import hf_spanner
-from hf_spanner.modeling.diffusion import SentenceNoise, alpha_bars, spans_of_shares
+from hf_spanner.modeling.diffusion_ner_network import BoundaryPointer, mean_of_spans
+from hf_spanner.modeling.diffusion_ner_process import SentenceNoise, alpha_bars, spans_of_shares
 from hf_spanner.modeling.modeling_diffusion_ner import (
     DiffusionNerConfig,
     DiffusionNerForNestedNer,
@@ -15,7 +16,6 @@ from hf_spanner.modeling.modeling_diffusion_ner import (
     entity_codes,
 )
 from hf_spanner.modeling.modeling_nested_ner import WordStates
-from hf_spanner.modeling.span_denoiser import BoundaryPointer, mean_of_spans
 
 SMALL = {"max_subwords": 64, "dropout": 0.0, "encoder_dropout": 0.0, "num_noisy_spans": 12, "ffn_size": 64}
 
@@ -161,7 +161,7 @@ def test_a_span_of_the_mean_kind_is_the_mean_of_its_words():
 def test_the_pointer_gives_the_same_in_parts(monkeypatch):
     pointer, words, x = BoundaryPointer(4), torch.randn(2, 5, 4), torch.randn(2, 7, 4)
     whole = pointer(words, x)
-    monkeypatch.setattr("hf_spanner.modeling.span_denoiser.POINTER_CELLS", 80)
+    monkeypatch.setattr("hf_spanner.modeling.diffusion_ner_network.POINTER_CELLS", 80)
     assert whole.shape == (2, 7, 5) and torch.allclose(pointer(words, x), whole, atol=1e-6)
 
 

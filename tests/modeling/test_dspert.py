@@ -12,14 +12,14 @@ from transformers import AutoModel, RobertaConfig
 
 import hf_spanner
 from hf_spanner.benchmarks.dspert_speed import compare_forward, per_size_loop
-from hf_spanner.modeling.aggregation import AGGREGATIONS, Aggregation
 from hf_spanner.modeling.boundary_smoothing import smooth_targets
+from hf_spanner.modeling.dspert_aggregation import AGGREGATIONS, Aggregation
+from hf_spanner.modeling.dspert_subwords import entities_in_subwords, on_word_grid, subword_units, word_offsets
+from hf_spanner.modeling.dspert_transformer import SpanTransformer, encoder_layers, read_block, span_block
 from hf_spanner.modeling.losses import Gold
 from hf_spanner.modeling.modeling_dspert import DspertConfig, DspertForNestedNer
 from hf_spanner.modeling.modeling_nested_ner import WordStates
-from hf_spanner.modeling.span_transformer import SpanTransformer, encoder_layers, read_block, span_block
 from hf_spanner.modeling.spans import list_spans
-from hf_spanner.modeling.subword_spans import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from hf_spanner.training import NestedNerDataset, unreachable
 
 FAMILIES = ("bert", "roberta", "electra", "distilbert", "xlm-roberta", "camembert")
@@ -265,7 +265,7 @@ def test_aggregations_worked_by_hand():
 
 
 def test_attention_over_spans_survives_extreme_scores():
-    from hf_spanner.modeling.aggregation import running_attention
+    from hf_spanner.modeling.dspert_aggregation import running_attention
 
     x, scores = torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[[-1e4], [0.0], [1e4]]])
     assert torch.stack(list(running_attention(x, scores, 3)))[:, 0, 0, 0].tolist() == [1, 2, 3]

@@ -9,19 +9,18 @@ from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, 
 from transformers import BertConfig, pipeline
 
 from hf_spanner.building import VectorArguments, build_model
-from hf_spanner.inference import predict_sentences
+from hf_spanner.building.vectors import WordVectors
+from hf_spanner.evaluation.predicting import predict_sentences
+from hf_spanner.loading import load_model, load_tokenizer
+from hf_spanner.modeling.locate_and_label_spans import Spans, boundary_loss, overlap_loss, shift
 from hf_spanner.modeling.modeling_locate_and_label import (
     LocateAndLabelConfig,
     LocateAndLabelForNestedNer,
     SpanReader,
 )
-from hf_spanner.modeling.span_regression import Spans, boundary_loss, overlap_loss, shift
 from hf_spanner.modeling.word_inputs import WordInputs, char_ids, word_key
-from hf_spanner.pipelines import load_model
-from hf_spanner.tokenization import load_tokenizer
 from hf_spanner.training import NestedNerCollator, NestedNerDataset, NestedNerTrainer, NestedNerTrainingArguments
 from hf_spanner.training.reach import unreachable
-from hf_spanner.vectors import WordVectors
 
 
 def make(tokenizer, **settings) -> LocateAndLabelForNestedNer:

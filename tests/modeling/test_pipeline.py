@@ -11,7 +11,7 @@ from transformers import pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
 import hf_spanner
-from hf_spanner.inference import predict_sentences
+from hf_spanner.evaluation.predicting import predict_sentences
 from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
 
 # Offsets are wrong where characters are odd: mix plain words with everything unicode has, lone surrogates included.

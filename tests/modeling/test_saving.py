@@ -8,8 +8,8 @@ import torch
 from approaches import ROWS
 
 from hf_spanner import AutoModelForNestedNer
+from hf_spanner.loading import load_model
 from hf_spanner.modeling.folders import whole_or_not_at_all
-from hf_spanner.pipelines import load_model
 
 BY_NAME = {row.name: row for row in ROWS}
 WEIGHT = "encoder.embeddings.word_embeddings.weight"

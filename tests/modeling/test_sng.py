@@ -7,13 +7,13 @@ from tests_support import LABELS, SENTENCES, make_batch, read_oracle, records, w
 from transformers import pipeline
 
 import hf_spanner
-from hf_spanner.inference import predict_sentences
+from hf_spanner.building.vectors import WordVectors
+from hf_spanner.evaluation.predicting import predict_sentences
+from hf_spanner.loading import load_tokenizer
 from hf_spanner.metrics import format_scores, score_typing
 from hf_spanner.modeling.modeling_sng import SngConfig, SngForNestedNer
-from hf_spanner.modeling.span_networks import GivenSpans, by_end, by_start
-from hf_spanner.tokenization import load_tokenizer
+from hf_spanner.modeling.sng_networks import GivenSpans, by_end, by_start
 from hf_spanner.training import NestedNerTrainer, NestedNerTrainingArguments
-from hf_spanner.vectors import WordVectors
 
 WORDS = sorted({word for words, _ in SENTENCES for word in words} - {"Bank"})  # one word has no vector
 

@@ -1,0 +1,139 @@
+"""The command `hf-spanner`: finds the sub-command, runs it, and says errors that a user can mend in one sentence."""
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A sub-command: a module with `main(argv) -> int`, imported only when it is called."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    Command("train", "hf_spanner.cli.train", "train a model from a recipe and flags"),
+    Command("evaluate", "hf_spanner.cli.evaluate", "score a model on annotated data"),
+    Command("predict", "hf_spanner.cli.predict", "find the entities of a text, a file or standard input"),
+    Command("convert", "hf_spanner.cli.convert", "convert annotated data to JSON Lines or brat"),
+    Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),
+    Command("report", "hf_spanner.cli.report", "understand a model's results: one HTML page, JSON and Markdown"),
+    Command("compare", "hf_spanner.cli.compare", "which of several models is better, where, and for sure?"),
+    Command("tune-threshold", "hf_spanner.cli.tune_threshold", "find the threshold with the best validation F1"),
+    Command("pictures", "hf_spanner.cli.pictures", "draw what a model thinks of the gold entities"),
+)
+
+PACKAGE = Path(__file__).resolve().parents[1]
+OURS = (PACKAGE, PACKAGE.parent / "modeling")  # `modeling` lies beside the package in the source tree
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run `hf-spanner COMMAND ...` and return its exit code: 0, or 2 for an error that the user can mend."""
+    argv, traceback = _take_traceback(list(sys.argv[1:] if argv is None else argv))
+    name = argv[0] if argv else None
+    try:
+        if name in (None, "-h", "--help", "help"):
+            print(usage())
+            code = 0
+        elif name in ("-V", "--version"):
+            print(version())
+            code = 0
+        elif (command := {c.name: c for c in COMMANDS}.get(name)) is None:
+            print(f"hf-spanner: {unknown(name)}", file=sys.stderr)
+            code = 2
+        else:
+            with _called_as(f"hf-spanner {name}", argv[1:]):
+                code = importlib.import_module(command.module).main(argv[1:])
+        sys.stdout.flush()
+        return code or 0
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        _forget_stdout()
+        return 141
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    except (ValueError, TypeError, OSError) as error:
+        ours = _is_ours(error)
+        if traceback or (isinstance(error, TypeError) and not ours):
+            raise  # a TypeError from elsewhere is a mistake in the program, not in the input
+        print(f"hf-spanner {name}: {one_line(error)}", file=sys.stderr)
+        if not ours and getattr(error, "errno", None) is None:  # a sentence that was not written for this command
+            print("(--traceback shows where this was raised)", file=sys.stderr)
+        return 2
+
+
+def usage() -> str:
+    """What `hf-spanner --help` prints."""
+    rows = "\n".join(f"  {command.name:<14} {command.help}" for command in COMMANDS)
+    return (
+        "usage: hf-spanner COMMAND ...\n\nNested named entity recognition with Hugging Face models.\n\n"
+        f"commands:\n{rows}\n\n"
+        "options:\n"
+        "  --help       this text; after a command, that command's options\n"
+        "  --version    the version\n"
+        "  --traceback  show where an error was raised (or set HF_SPANNER_TRACEBACK=1)\n\n"
+        "examples:\n"
+        "  hf-spanner train litbank/span_ner.yaml --data FOLDER --output_dir runs/litbank\n"
+        '  hf-spanner predict --model runs/litbank "the mayor of New York"'
+    )
+
+
+def version() -> str:
+    """What `hf-spanner --version` prints."""
+    from .. import __version__
+
+    return f"hf-spanner {__version__}"
+
+
+def unknown(name: str) -> str:
+    """The sentence for a command that does not exist."""
+    names = [command.name for command in COMMANDS]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(names)}."
+    return f"there is no command {name!r}; {hint}"
+
+
+def one_line(error: Exception) -> str:
+    """The error's message on one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _take_traceback(argv: list[str]) -> tuple[list[str], bool]:
+    """The arguments without `--traceback`, and whether it was there (or HF_SPANNER_TRACEBACK is set)."""
+    stop = argv.index("--") if "--" in argv else len(argv)
+    rest = [argument for argument in argv[:stop] if argument != "--traceback"]
+    asked = len(rest) < stop or os.environ.get("HF_SPANNER_TRACEBACK", "0") not in ("", "0")
+    return rest + argv[stop:], asked
+
+
+@contextmanager
+def _called_as(program: str, argv: list[str]) -> Iterator[None]:
+    """`sys.argv` as if the sub-command were a program: parsers take their name from it, and `train` records it."""
+    before, sys.argv = sys.argv, [program, *argv]
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether this project raised the error: its messages are written for users."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    file = Path(trace.tb_frame.f_code.co_filename).resolve()
+    return any(folder in file.parents for folder in OURS)
+
+
+def _forget_stdout() -> None:
+    """Point standard output at nothing, so that Python's last flush does not complain of the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,91 @@
+"""Command lines made of a YAML recipe and flags: one flat list of names for run, training and model settings."""
+
+import dataclasses
+import difflib
+import json
+import sys
+from typing import Any
+
+import yaml
+from transformers import HfArgumentParser
+
+from ..auto import approach
+from ..loading import load_config
+from ..training.recipes import read_recipe
+
+
+def parse_with_recipe(
+    argv: list[str] | None, *dataclass_types: type
+) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+    """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
+
+    The recipe's entries come first, so that flags override them. What is in no dataclass must be a field of the
+    configuration of `--approach`, or of the `--model` to go on from; its value is read as YAML (`--max_negatives
+    null`, `--threshold 0.5`), and a list may have several (`--windows 1 2 4`).
+
+    Returns:
+        The dataclasses, the configuration settings, and the recipe as a dict (for saving beside the model).
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    recipe: dict[str, Any] = {}
+    if argv and argv[0].endswith((".yaml", ".yml")):
+        recipe = read_recipe(argv.pop(0))
+        argv = _as_flags(recipe) + argv
+    parser = HfArgumentParser(dataclass_types, allow_abbrev=False)
+    *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
+    parsed[0].approach = choose_approach(parsed[0].approach, parsed[0].model)
+    settings = _config_settings(rest, parsed[0].approach, parser)
+    return parsed, settings, recipe
+
+
+def choose_approach(name: str | None, model: str | None) -> str:
+    """The approach asked for: a trained model has its own, else `span_ner` unless another is named."""
+    if model is None:
+        return name or "span_ner"
+    own = load_config(model).model_type
+    if name not in (None, own):
+        raise ValueError(f"{model} is a {own} model and cannot go on as {name}: leave --approach {name} out.")
+    return own
+
+
+def _as_flags(recipe: dict[str, Any]) -> list[str]:
+    flags = []
+    for name, value in recipe.items():
+        flags.append(f"--{name}")
+        if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
+            flags.extend(map(str, value))
+        elif isinstance(value, (dict, list)) or value is None:
+            flags.append(json.dumps(value))
+        else:
+            flags.append(str(value))
+    return flags
+
+
+def _config_settings(rest: list[str], approach_name: str, parser: HfArgumentParser) -> dict[str, Any]:
+    """`--name value` pairs left over, as fields of the approach's configuration."""
+    config_class = approach(approach_name).config_class
+    fields = {f.name: f for f in dataclasses.fields(config_class)}
+    for name in ("encoder_config", "id2label", "label2id"):
+        del fields[name]
+    settings: dict[str, Any] = {}
+    position = 0
+    while position < len(rest):
+        flag, sep, value = rest[position].partition("=")
+        name = flag.removeprefix("--")
+        if not flag.startswith("--") or name not in fields:
+            known = fields.keys() | {option.removeprefix("--") for a in parser._actions for option in a.option_strings}
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f" Did you mean {' or '.join('--' + n for n in near)}?" if near else ""
+            raise ValueError(f"{approach_name} knows no setting {flag!r}.{hint}")
+        position += 1
+        is_list = "list" in str(fields[name].type)
+        values = [value] if sep else []
+        while position < len(rest) and not rest[position].startswith("--") and (not values or (is_list and not sep)):
+            values.append(rest[position])
+            position += 1
+        if not values:
+            raise ValueError(f"{flag} needs a value.")
+        read = [yaml.safe_load(value) for value in values]
+        one = len(read) == 1 and (not is_list or read[0] is None or isinstance(read[0], list))
+        settings[name] = read[0] if one else read
+    return settings

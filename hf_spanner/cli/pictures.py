@@ -1,0 +1,57 @@
+"""`hf-spanner pictures`: pictures of what a model thinks of the gold entities, as PNG and SVG."""
+
+import sys
+from pathlib import Path
+
+from ..analysis.pictures import PICTURES, draw_pictures, require_matplotlib
+from ..analysis.probabilities import gold_probabilities
+from ..data.splits import load_split
+from ..loading import load_model
+from .options import add_data_arguments, make_parser
+
+EPILOG = """\
+pictures:
+  pca      the class probabilities of every gold span, on their first two principal components
+  violin   how probable the model finds the gold label, where it is right and where it is wrong
+  volcano  how far the model's favourite is from the gold label, against how sure it is
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = make_parser("pictures", __doc__, EPILOG)
+    add_data_arguments(parser)
+    parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
+    parser.add_argument("--output", required=True, help="the folder for the pictures")
+    parser.add_argument("--pictures", nargs="+", choices=list(PICTURES), default=list(PICTURES))
+    parser.add_argument("--formats", nargs="+", choices=["png", "svg", "pdf"], default=["png", "svg"])
+    parser.add_argument("--title", help="what stands above the pictures (default: model, data and split)")
+    parser.add_argument("--max-sentences", type=int, help="look at the first N sentences only")
+    args = parser.parse_args(argv)
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        print(f"pictures: {error}", file=sys.stderr)
+        return 2
+
+    sentences, _, split = load_split(args.data, args.split, args.format, args.resplit)
+    sentences = sentences[: args.max_sentences]
+    model, tokenizer = load_model(args.model)
+    sentences, unknown = _with_known_labels(sentences, set(model.config.labels))
+    if unknown:
+        print(f"{unknown:,} entities have labels that the model does not know: they are left out.")
+
+    thoughts = gold_probabilities(model, tokenizer, sentences, args.batch_size)
+    right, total = thoughts.right.sum(), len(thoughts)
+    print(f"{total:,} gold entities, {right:,} ({right / total:.1%}) with their label as the most probable class")
+    if thoughts.out_of_reach:
+        print(f"{thoughts.out_of_reach:,} more are out of the model's reach: they are left out.")
+    title = args.title or f"{Path(args.model).name} on {Path(args.data).name}, {split}"
+    for file in draw_pictures(thoughts, args.output, title, args.pictures, args.formats):
+        print(file)
+    return 0
+
+
+def _with_known_labels(sentences: list[dict], known: set[str]) -> tuple[list[dict], int]:
+    """The sentences without entities of labels that the model was not trained on, and how many those are."""
+    kept = [{**s, "entities": [e for e in s["entities"] if e["label"] in known]} for s in sentences]
+    return kept, sum(len(s["entities"]) for s in sentences) - sum(len(s["entities"]) for s in kept)

@@ -1,0 +1,163 @@
+"""`hf-spanner predict`: the nested entities of a text, a file or standard input, drawn for people or as JSON Lines."""
+
+import argparse
+import contextlib
+import json
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from transformers.utils import logging
+
+from ..loading import load_model, pipeline
+from ..report.terminal import render, use_color
+from .options import add_decoding_arguments, decoding_options, make_parser
+
+EPILOG = """\
+examples:
+  hf-spanner predict "the mayor of New York"
+  hf-spanner predict --model runs/litbank "the mayor of New York"
+  hf-spanner predict --model runs/litbank --file chapter.txt
+  cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
+
+A line of JSON Lines is {"text", "entities"}; an entity has entity_group, score, word, start and end, counted in
+characters of that text. Text is UTF-8.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = predict_parser()
+    args = parser.parse_intermixed_args(argv)  # texts may stand before and after the options
+    source = input_of(args, parser)
+    options = decoding_options(args)
+    if args.batch_size < 1:
+        raise ValueError(f"--batch-size {args.batch_size} must be at least 1.")
+
+    if args.output and not Path(args.output).absolute().parent.is_dir():
+        raise FileNotFoundError(f"--output {args.output}: its folder does not exist.")
+
+    ner = load_pipeline(args.model)
+    results = predict(ner, source, args.words, batch_size=args.batch_size, **options)
+    with open_output(args.output) as stream:
+        view = args.format == "view" or (args.format is None and stream.isatty())
+        color = args.color == "always" or (args.color == "auto" and use_color(stream))
+        if hasattr(stream, "reconfigure"):  # JSON Lines are UTF-8 wherever they are; a terminal shows what it can
+            stream.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
+        for text, entities in results:
+            if view:
+                stream.write(render(text, entities, color=color, labels=ner.model.config.labels) + "\n")
+                stream.write("\n" if entities else "(no entities)\n\n")
+            else:
+                stream.write(as_json(text, entities) + "\n")
+            stream.flush()
+    return 0
+
+
+def predict_parser() -> argparse.ArgumentParser:
+    parser = make_parser("predict", __doc__, EPILOG)
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="texts to read")
+    parser.add_argument(
+        "--model", default="default", help="folder or Hub id of a trained model (default: the one of the package)"
+    )
+    parser.add_argument(
+        "--file", help="read this file instead; - for standard input (the default if no TEXT is given)"
+    )
+    parser.add_argument("--lines", action="store_true", help="every line of the file is a text, empty ones too")
+    parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
+    parser.add_argument("--output", help="write to this file")
+    parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
+    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
+    add_decoding_arguments(parser)
+    parser.add_argument("--batch-size", type=int, default=32, help="windows of text read at once (default: 32)")
+    return parser
+
+
+# --------------------------------------------------------------------------------------------------------------- input
+
+
+def input_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Iterable[str]:
+    """The texts to read, one by one. A missing file is noticed here, before the model is loaded."""
+    if args.text:
+        if args.file is not None:
+            parser.error("give texts or --file, not both.")
+        if args.lines:
+            parser.error("--lines is for a file or standard input; each TEXT is a text by itself.")
+        return args.text
+    if args.file in (None, "-"):
+        if args.file is None and sys.stdin.isatty():
+            parser.error("nothing to read: give a text, --file FILE, or pipe text in.")
+        return read_texts(sys.stdin.buffer, "standard input", args.lines)
+    if args.output and Path(args.output).resolve() == Path(args.file).resolve():
+        raise ValueError(f"--output {args.output} is the input itself: choose another file.")
+    if not Path(args.file).is_file():
+        raise FileNotFoundError(f"There is no file {args.file!r} to read.")
+    return read_texts(Path(args.file).open("rb"), args.file, args.lines)
+
+
+def read_texts(file: BinaryIO, name: str, lines: bool) -> Iterator[str]:
+    """The whole file as one text, or each of its lines without its end. Only a byte order mark is left out."""
+    with file:
+        if not lines:
+            yield _decode(file.read(), name).removeprefix("\ufeff")
+            return
+        for number, line in enumerate(file, start=1):
+            line = line.removesuffix(b"\n").removesuffix(b"\r")
+            text = _decode(line, f"{name}, line {number},")
+            yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def _decode(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{where} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}. "
+            "Convert it first, for example with `iconv -f latin1 -t utf-8`."
+        ) from None
+
+
+# ---------------------------------------------------------------------------------------------------------- prediction
+
+
+def load_pipeline(name: str):
+    """The pipeline of a folder or a model on the Hub."""
+    logging.disable_progress_bar()
+    return pipeline(*load_model(name))
+
+
+def predict(ner, texts: Iterable[str], words: bool = False, **options) -> Iterator[tuple[str, list[dict]]]:
+    """Each text with its entities, in order, reading no further ahead than a batch.
+
+    With `words` a text is cut into words at white space, and offsets count in these words joined by a space.
+    """
+    waiting: deque[str] = deque()
+
+    def inputs() -> Iterator[str | list[str]]:
+        for text in texts:
+            item = text.split() if words else text
+            waiting.append(" ".join(item) if words else text)
+            yield item
+
+    for entities in ner(inputs(), is_split_into_words=words, **options):
+        yield waiting.popleft(), entities
+
+
+# -------------------------------------------------------------------------------------------------------------- output
+
+
+def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:
+    """The file to write to, or standard output."""
+    return contextlib.nullcontext(sys.stdout) if path is None else Path(path).open("w", encoding="utf-8")
+
+
+def as_json(text: str, entities: list[dict]) -> str:
+    """One line; escaped only if it holds half a surrogate pair, which UTF-8 cannot write."""
+    row = {"text": text, "entities": entities}
+    line = json.dumps(row, ensure_ascii=False)
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(row)
+    return line

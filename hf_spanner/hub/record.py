@@ -1,0 +1,146 @@
+"""The record of a training: what was run on what, with which settings and versions, and what came out.
+
+`training.json` beside a model is this record; its card is written from it.
+"""
+
+import json
+import os
+import platform
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from ..default import folder_of
+
+RECORD, RECIPE = "training.json", "recipe.yaml"
+SETTINGS = (  # of the training arguments, those that a reader needs to train the same again
+    "learning_rate",
+    "head_learning_rate",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "num_train_epochs",
+    "max_steps",
+    "lr_scheduler_type",
+    "warmup_steps",
+    "weight_decay",
+    "max_grad_norm",
+    "optim",
+    "bf16",
+    "fp16",
+)
+
+
+def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, Any]:
+    """The record of what `trainer` did; `results` are scores by split, `more` is what only the caller knows."""
+    from .. import __version__
+
+    args, state, model = trainer.args, trainer.state, trainer.model
+    data = {"validation": trainer.eval_dataset} if hasattr(trainer.eval_dataset, "sentences") else {}
+    if trainer.train_dataset is not None:
+        data = {"train": trainer.train_dataset, **data}
+    train = trainer.train_dataset.sentences if trainer.train_dataset is not None else []
+    return {
+        "approach": model.config.model_type,
+        "training": {name: getattr(args, name) for name in SETTINGS},
+        "seed": args.seed,
+        "processes": args.world_size,
+        "epochs": args.num_train_epochs,
+        "selected_by": args.metric_for_best_model if args.load_best_model_at_end else None,
+        "best_checkpoint": Path(state.best_model_checkpoint).name if state.best_model_checkpoint else None,
+        "history": [entry for entry in state.log_history if "eval_loss" in entry],
+        "sentences": {split: len(part.sentences) for split, part in data.items()},
+        "reach": list(trainer.reach.values()),
+        "labels": label_examples(train),
+        "example": example_sentence(train),
+        "results": dict(results),
+        "versions": {
+            "hf_spanner": __version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "python": platform.python_version(),
+        },
+        **more,
+    }
+
+
+def label_examples(sentences: Iterable[Mapping], number: int = 3, longest: int = 8) -> dict[str, dict[str, Any]]:
+    """For each label how often it occurs and its most frequent mentions, those of at most `longest` words."""
+    mentions: dict[str, Counter] = defaultdict(Counter)
+    counts: Counter = Counter()
+    for sentence in sentences:
+        for entity in sentence["entities"]:
+            counts[entity["label"]] += 1
+            if entity["end"] - entity["start"] <= longest:
+                mentions[entity["label"]][" ".join(sentence["tokens"][entity["start"] : entity["end"]])] += 1
+    return {
+        label: {
+            "count": counts[label],
+            "examples": [
+                text for text, _ in sorted(mentions[label].items(), key=lambda row: (-row[1], row[0]))[:number]
+            ],
+        }
+        for label in sorted(counts)
+    }
+
+
+def example_sentence(sentences: Iterable[Mapping], longest: int = 25) -> dict[str, Any] | None:
+    """The first sentence of a readable length with an entity inside another; failing that, with an entity at all."""
+    second = None
+    for sentence in sentences:
+        spans = {(entity["start"], entity["end"]) for entity in sentence["entities"]}
+        if spans and 4 <= len(sentence["tokens"]) <= longest:
+            chosen = {
+                "tokens": list(sentence["tokens"]),
+                "entities": [dict(entity) for entity in sentence["entities"]],
+            }
+            if any(a != b and b[0] <= a[0] and a[1] <= b[1] for a in spans for b in spans):
+                return chosen
+            second = second or chosen
+    return second
+
+
+def write_record(folder: str | os.PathLike, record: Mapping[str, Any]) -> None:
+    (Path(folder) / RECORD).write_text(json.dumps(record, indent=1, default=str), encoding="utf-8")
+
+
+def read_record(file: str | os.PathLike | None) -> dict[str, Any]:
+    """The record in a file, empty if there is none."""
+    return json.loads(Path(file).read_text(encoding="utf-8")) if file and Path(file).is_file() else {}
+
+
+def public(value: Any) -> Any:
+    """The record as others may read it: a path on this machine becomes the name at its end."""
+    if isinstance(value, Mapping):
+        return {key: public_command(item) if key == "command" else public(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [public(item) for item in value]
+    return Path(value).name if isinstance(value, str) and is_private_path(value) else value
+
+
+def public_command(command: str) -> str:
+    return shlex.join(public(shlex.split(command)))
+
+
+def base_model(source: str | None, otherwise: str | None = None) -> str | None:
+    """The Hub id of what a training started from; a model that was trained here passes on what it was built on."""
+    record = {} if source is None else read_record(Path(folder_of(source)) / RECORD)
+    return record.get("base_model") if record else hub_id(source, otherwise)
+
+
+def hub_id(name: str | None, otherwise: str | None = None) -> str | None:
+    """The name if it is one of the Hub and no folder here; a folder called like `otherwise` stands for that name."""
+    if name is None:
+        return None
+    if Path(name).exists() or is_private_path(name):
+        return otherwise if otherwise and Path(otherwise).name == Path(name).name else None
+    return name if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) else None
+
+
+def is_private_path(text: str) -> bool:
+    return text.startswith(("/", "~", "../", "..\\")) or os.path.isabs(text)

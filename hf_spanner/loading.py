@@ -1,0 +1,151 @@
+"""Loading: a pipeline, a trained model, its configuration, its tokenizer; a sentence where something is missing."""
+
+from pathlib import Path
+from typing import Any
+
+import transformers
+from tokenizers import pre_tokenizers
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+from .auto import AutoModelForNestedNer
+from .default import folder_of
+from .errors import check_file_names, in_one_sentence
+from .modeling.configuration_nested_ner import NestedNerConfig, check_labels
+from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
+from .modeling.pipeline_nested_ner import NestedNerPipeline
+
+
+def pipeline(
+    model: str | Path | NestedNerPreTrainedModel | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+    **kwargs: Any,
+) -> NestedNerPipeline:
+    """`transformers.pipeline("nested-ner", ...)`: a pipeline for the model in a folder, on the Hub, or in memory.
+
+    Without a model it is the default model's, which is part of the package (`"default"` names it everywhere). Code
+    that a repository brings along is never run.
+
+    ```python
+    >>> ner = hf_spanner.pipeline("me/span-ner-genia", batch_size=32)
+    >>> ner("The IL-2 receptor alpha gene", nesting=True)
+    ```
+    """
+    if kwargs.pop("trust_remote_code", False):
+        raise ValueError(
+            "trust_remote_code=True is refused: hf_spanner has the code and never runs a repository's own."
+        )
+    if model is None or isinstance(model, (str, Path)):  # transformers.pipeline would make one long text of all errors
+        loading = {name: kwargs.pop(name) for name in ("dtype", "device_map") if name in kwargs}
+        name, loading = folder_of(model), {**kwargs.pop("model_kwargs", {}), **loading}
+        model = _load_model(name, revision, token, **loading)
+        tokenizer = tokenizer or _load_tokenizer(name, revision, token)
+    return transformers.pipeline("nested-ner", model=model, tokenizer=tokenizer, **kwargs)
+
+
+def load_model(
+    name: str, labels: list[str] | None = None, revision: str | None = None, token: str | None = None, **config: Any
+) -> tuple[NestedNerPreTrainedModel, PreTrainedTokenizerBase]:
+    """A trained model and its tokenizer; or a sentence that says what is missing.
+
+    Code that a repository brings along is never run.
+
+    Args:
+        name: a folder, a Hub id, or `"default"`.
+        labels: other labels than it was trained with; the layers whose size depends on them start at random, all
+            others as they were trained.
+        revision, token: passed to the Hub.
+        **config: fields of the saved configuration to override.
+    """
+    name = folder_of(name)
+    return _load_model(name, revision, token, labels, config), _load_tokenizer(name, revision, token)
+
+
+def load_config(name: str, revision: str | None = None, token: str | None = None, **config: Any) -> NestedNerConfig:
+    """The configuration of a trained model, with some fields overridden; or a sentence that says what is missing."""
+    name = folder_of(name)
+    folder = Path(name)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise FileNotFoundError(f"{name} has no config.json: it is not the folder of a trained model.")
+    if not folder.is_dir() and (folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))):
+        raise FileNotFoundError(f"There is no model folder {name!r}.")
+    with in_one_sentence(name, revision):
+        saved = AutoConfig.from_pretrained(name, revision=revision, token=token, trust_remote_code=False, **config)
+        if not isinstance(saved, NestedNerConfig):
+            raise ValueError(
+                f"{name} is a {saved.model_type!r} checkpoint of another task; what is needed is a nested NER model, "
+                "for example one trained with `hf-spanner train`."
+            )
+    return saved
+
+
+def _load_model(
+    name: str,
+    revision: str | None,
+    token: str | None,
+    labels: list[str] | None = None,
+    config: dict[str, Any] | None = None,
+    **loading: Any,
+) -> NestedNerPreTrainedModel:
+    saved = load_config(name, revision, token, **(config or {}))
+    if labels is not None:
+        saved.id2label = dict(enumerate(check_labels(labels)))
+        saved.label2id = {label: index for index, label in saved.id2label.items()}
+        if isinstance(saved.threshold, dict):  # for labels that are no more
+            saved.threshold = type(saved).threshold
+    hub = {"revision": revision, "token": token, "trust_remote_code": False}
+    with in_one_sentence(name, revision):
+        return AutoModelForNestedNer.from_pretrained(
+            name, config=saved, ignore_mismatched_sizes=labels is not None, **hub, **loading
+        )
+
+
+def _load_tokenizer(name: str, revision: str | None, token: str | None) -> PreTrainedTokenizerBase:
+    folder = Path(name)
+    if folder.is_dir() and not any(folder.glob("tokenizer*")) and not any(folder.glob("vocab*")):
+        raise FileNotFoundError(
+            f"{name} has no tokenizer: save the one it was trained with there, `tokenizer.save_pretrained({name!r})`."
+        )
+    with in_one_sentence(name, revision):
+        check_file_names(name, revision=revision, token=token)
+        return load_tokenizer(name, revision=revision, token=token, trust_remote_code=False)
+
+
+# ---------------------------------------------------------------------------- a word alone as it is inside a text
+
+
+def load_tokenizer(name_or_path: str | Path, **kwargs: Any) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of an encoder or a saved model for word-by-word use.
+
+    Byte-level tokenizers (RoBERTa, ModernBERT) tell a word in a text by the space before it, so they are loaded with
+    `add_prefix_space=True`; the setting is saved with the model.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(name_or_path, **kwargs)
+    if _needs_space(tokenizer):
+        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **{**kwargs, "add_prefix_space": True})
+        if _needs_space(tokenizer):
+            backend = tokenizer.backend_tokenizer
+            backend.pre_tokenizer = _with_prefix_space(backend.pre_tokenizer)
+            if _needs_space(tokenizer):
+                raise ValueError(
+                    f"The tokenizer of {name_or_path!r} treats a word after a space unlike a word alone, and "
+                    "add_prefix_space=True does not change it. Use a fast tokenizer of the same model."
+                )
+    return tokenizer
+
+
+def _needs_space(tokenizer) -> bool:
+    """Whether " word" and "word" get different ids, as the two would inside a text and at its start."""
+    alone, inside = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("word", " word"))
+    return alone != inside
+
+
+def _with_prefix_space(pre_tokenizer):
+    """The same pre-tokenizer with its byte-level step adding a prefix space."""
+    if isinstance(pre_tokenizer, pre_tokenizers.ByteLevel):
+        pre_tokenizer.add_prefix_space = True
+    elif isinstance(pre_tokenizer, pre_tokenizers.Sequence):
+        steps = [pre_tokenizer[i] for i in range(len(pre_tokenizer))]
+        return pre_tokenizers.Sequence([_with_prefix_space(step) for step in steps])
+    return pre_tokenizer

@@ -1,0 +1,128 @@
+import logging
+
+import pytest
+from conftest import TOKENIZERS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hf_spanner.modeling.decoding import Entity
+from hf_spanner.modeling.reading import merge_windows, pad_batch
+from hf_spanner.modeling.subwords import Window, WordEncoder, make_windows
+
+
+@given(st.lists(st.integers(0, 5), max_size=60), st.integers(5, 30), st.integers(0, 12))
+def test_windows_cover_the_text_in_order_and_fit(lengths, capacity, overlap):
+    windows = make_windows(lengths, capacity, overlap)
+    assert windows[0].start == 0 and windows[-1].end == len(lengths)
+    assert all(sum(lengths[w.start : w.end]) <= capacity for w in windows)
+    assert all(a.start < b.start <= a.end < b.end for a, b in zip(windows, windows[1:], strict=False))
+
+
+@given(st.integers(1, 80), st.integers(6, 20), st.integers(1, 6))
+def test_every_short_span_lies_whole_in_some_window(num_words, capacity, longest):
+    windows = make_windows([1] * num_words, capacity, longest - 1)
+    for start in range(num_words):
+        for end in range(start + 1, min(start + longest, num_words) + 1):
+            assert any(w.start <= start and end <= w.end for w in windows)
+
+
+@given(st.integers(1, 80), st.integers(6, 20), st.integers(1, 6), st.data())
+def test_an_entity_that_every_window_sees_comes_back_once(num_words, capacity, longest, data):
+    windows = make_windows([1] * num_words, capacity, longest - 1)
+    start = data.draw(st.integers(0, num_words - 1))
+    end = data.draw(st.integers(start + 1, min(start + longest, num_words)))
+    found = [
+        [Entity(start - w.start, end - w.start, "A", 0.9)] if w.start <= start and end <= w.end else []
+        for w in windows
+    ]
+    assert merge_windows(windows, found, "nested") == [Entity(start, end, "A", 0.9)]
+
+
+def test_where_windows_disagree_the_one_with_more_context_is_believed():
+    windows = [Window(0, 10), Window(6, 16)]
+    cut_off = [Entity(7, 10, "A", 0.99)]  # ends where the first window ends
+    whole = [Entity(1, 6, "B", 0.8)]  # words 7..12 in the second
+    assert merge_windows(windows, [cut_off, whole], "flat") == [Entity(7, 12, "B", 0.8)]
+
+
+def test_special_tokens_surround_every_family(any_tokenizer):
+    encoder = WordEncoder(any_tokenizer, 32)
+    encoded = encoder.encode(["New", "York"])
+    ids = any_tokenizer.convert_tokens_to_ids
+    assert encoded["input_ids"][0] == ids("[CLS]") and encoded["input_ids"][-1] == ids("[SEP]")
+    assert encoded["word_ids"][0] == encoded["word_ids"][-1] == -1
+    assert set(encoded["word_ids"][1:-1]) == {0, 1} and encoded["num_words"] == 2
+
+
+@settings(deadline=None, max_examples=40)
+@given(words=st.lists(st.text(min_size=1, max_size=8), max_size=12))
+def test_any_words_can_be_encoded(any_tokenizer, words):
+    encoder = WordEncoder(any_tokenizer, 64)
+    total = 0
+    for window in encoder.windows(words, 3):
+        encoded = encoder.encode(words, window)
+        assert len(encoded["input_ids"]) == len(encoded["word_ids"]) == len(encoded["attention_mask"]) <= 64
+        inner = [i for i in encoded["word_ids"] if i >= 0]
+        assert inner == sorted(inner) and all(i < encoded["num_words"] for i in inner)
+        total = window.end
+    assert total == len(words)
+
+
+def test_a_word_longer_than_a_window_is_read_from_its_start_and_said(caplog):
+    encoder = WordEncoder(TOKENIZERS["byte_bpe"](), 12)
+    with caplog.at_level(logging.WARNING):
+        (ids,) = encoder.subwords(["q" * 50])
+    assert len(ids) == 10 and "more than a whole window" in caplog.text
+
+
+def test_words_that_are_no_strings_are_named(tokenizer):
+    with pytest.raises(TypeError, match="A word must be a string, not 3"):
+        WordEncoder(tokenizer, 12).subwords(["a", 3])
+
+
+def test_context_is_read_nearest_first_and_never_predicted_on(tokenizer):
+    encoder = WordEncoder(tokenizer, 8)  # room for six
+    encoded = encoder.encode(["London"], before="it is not".split(), after="in the head of".split())
+    tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
+    where = encoded["word_ids"].index(0)
+    assert [i for i in encoded["word_ids"] if i >= 0] == [0] * encoded["word_ids"].count(0)
+    assert encoded["num_words"] == 1 and len(tokens) == 8
+    assert tokens[where - 1] != "[CLS]" and tokens[where + encoded["word_ids"].count(0)] != "[SEP]"
+
+
+@pytest.mark.parametrize(
+    "before, after, expected",
+    [
+        ("the mayor of New York", "met the head of the", "New York | met the head"),  # the odd place is behind
+        ("York", "met the head of the Bank", "York | met the head of"),  # what one side leaves, the other takes
+        ("the mayor of New York", "met", "mayor of New York | met"),
+        ("the mayor of New York met", "", "mayor of New York met |"),
+        ("", "met the head of the Bank", "| met the head of the"),
+        ("New York", "met", "New York | met"),
+        ("", "", "|"),
+    ],
+)
+def test_context_worked_by_hand(before, after, expected):
+    """One sub-word a word, room for six, of which London has one: five for the words nearest to it."""
+    tokenizer = TOKENIZERS["wordlevel"]()
+    encoded = WordEncoder(tokenizer, 8).encode(["London"], before=before.split(), after=after.split())
+    tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
+    assert tokens == ["[CLS]", *expected.replace("|", "London").split(), "[SEP]"]
+    assert encoded["word_ids"] == [0 if token == "London" else -1 for token in tokens]
+
+
+def test_batches_are_padded_on_the_right(tokenizer):
+    encoder = WordEncoder(tokenizer, 32)
+    batch = pad_batch(
+        [encoder.encode(["London"]), encoder.encode("the mayor of London".split())], tokenizer.pad_token_id
+    )
+    assert batch["word_ids"][0].tolist()[-1] == -1 and batch["attention_mask"][0].tolist()[-1] == 0
+    assert batch["num_words"].tolist() == [1, 4] and "entities" not in batch
+
+
+def test_the_word_memory_is_bounded(tokenizer, monkeypatch):
+    monkeypatch.setattr(WordEncoder, "cache_size", 3)
+    encoder = WordEncoder(tokenizer, 32)
+    for words in (["a", "b"], ["c", "d"], ["a", "e", "f", "g"]):
+        assert len(encoder.subwords(words)) == len(words)
+    assert len(encoder._known) <= 4
