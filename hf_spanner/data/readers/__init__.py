@@ -47,10 +47,15 @@ _TEXT = tuple(field.name for field in dataclasses.fields(TextOptions))
 
 def guess_format(path: str | Path) -> str:
     """The format of a file, a brat folder or a folder of `save_to_disk`, from what it holds."""
-    decided = decide_format(Path(path))
+    return _decide(Path(path))[0]
+
+
+def _decide(path: Path) -> tuple[str, str]:
+    """The format and the reason for it."""
+    decided = decide_format(path)
     if decided is None:
         raise ValueError(f"Cannot guess the format of {path}; pass format= with one of {', '.join(READERS)}.")
-    return decided[0]
+    return decided
 
 
 def read_file(
@@ -132,12 +137,7 @@ def _files(folder: Path, format: str | None, report: ReadReport) -> list[Path]:
 def _sentences(
     path: Path, format: str | None, report: ReadReport, model_splitter: Splitter | None, options: dict[str, Any]
 ) -> Iterator[Sentence]:
-    reason = ""
-    if format is None:
-        decided = decide_format(path)
-        if decided is None:
-            raise ValueError(f"Cannot guess the format of {path}; pass format= with one of {', '.join(READERS)}.")
-        format, reason = decided
+    format, reason = (format, "") if format else _decide(path)
     if format not in READERS:
         raise ValueError(f"Format {format!r} is unknown; choose one of {', '.join(READERS)}.")
     report.format, report.reason = report.format or format, report.reason or reason  # of several files the first
