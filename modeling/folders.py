@@ -48,3 +48,26 @@ def _remove_other_weights(folder: Path, new: set[str]) -> None:
         for file in (folder / SAFE_WEIGHTS_NAME, folder / SAFE_WEIGHTS_INDEX_NAME, *shards):
             if file.name not in new:
                 file.unlink(missing_ok=True)
+
+
+# Files that earlier releases wrote beside a model, under names that are no more.
+RETIRED = tuple(
+    f"{name}.py"
+    for name in "aggregation diffusion encoding set_prediction span_denoiser span_networks span_regression "
+    "span_transformer subword_spans token_representation".split()
+)
+
+
+def modeling_files() -> set[str]:
+    """The files of this folder and those that have been: of them a repository holds what its model needs."""
+    here = Path(__file__).parent
+    return {file.name for file in here.glob("*.py") if file.name != "__init__.py"} | set(RETIRED)
+
+
+def remove_other_code(folder: str | os.PathLike, source: str, needed: Path) -> None:
+    """Remove what a model of another approach left in `folder`: the files beside `source` that are not needed."""
+    if Path(folder).resolve() == Path(source).resolve().parent:
+        return
+    for name in modeling_files():
+        if not (needed / name).exists():
+            (Path(folder) / name).unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """`pipeline("nested-ner")`: raw text or words in, nested entities with exact character offsets out."""
 
+import inspect
 import logging
 import os
 import types
@@ -13,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers.pipelines.base import ChunkPipeline
 
 from .decoding import Entity, check_overlap, nesting, thresholds_of
-from .folders import whole_or_not_at_all
+from .folders import remove_other_code, whole_or_not_at_all
 from .reading import Reader, Reading
 from .words import split_words
 
@@ -333,6 +334,7 @@ class NestedNerPipeline(ChunkPipeline):
             kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
         with whole_or_not_at_all(save_directory) as folder:
             super().save_pretrained(folder, **kwargs)
+            remove_other_code(save_directory, inspect.getfile(type(self.model)), needed=folder)
 
     def push_to_hub(self, repo_id: str, **kwargs):
         """Upload what `save_pretrained` saves; with hf_spanner also card, recipe and results."""

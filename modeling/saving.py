@@ -3,35 +3,12 @@
 import inspect
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from transformers.modeling_utils import PreTrainedModel
 
 from .configuration_nested_ner import CODE_FIELDS
-from .folders import whole_or_not_at_all
+from .folders import remove_other_code, whole_or_not_at_all
 from .pipeline_nested_ner import NestedNerPipeline  # transformers copies what a model's files import: it comes along
-
-# Files that earlier releases wrote beside a model, under names that are no more.
-RETIRED = tuple(
-    f"{name}.py"
-    for name in "aggregation diffusion encoding set_prediction span_denoiser span_networks span_regression "
-    "span_transformer subword_spans token_representation".split()
-)
-
-
-def modeling_files() -> set[str]:
-    """The files of this folder and those that have been: of them a repository holds what its model needs."""
-    here = Path(__file__).parent
-    return {file.name for file in here.glob("*.py") if file.name != "__init__.py"} | set(RETIRED)
-
-
-def remove_other_code(folder: str | os.PathLike, source: str, needed: Path) -> None:
-    """Remove what a model of another approach left in `folder`: the files beside `source` that are not needed."""
-    if Path(folder).resolve() == Path(source).resolve().parent:
-        return
-    for name in modeling_files():
-        if not (needed / name).exists():
-            (Path(folder) / name).unlink(missing_ok=True)
 
 
 class SelfContainedModel(PreTrainedModel):

@@ -16,9 +16,9 @@ from transformers.utils import cached_file
 
 from ..errors import in_one_sentence
 from ..loading import load_tokenizer
+from ..modeling.folders import modeling_files
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.pipeline_nested_ner import NestedNerPipeline
-from ..modeling.saving import modeling_files
 from .cards import GENERATED, About, eval_results_files, make_card
 from .record import RECIPE, RECORD, public, read_record, write_record
 
