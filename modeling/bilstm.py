@@ -1,4 +1,4 @@
-"""A BiLSTM over the lines of a span list, started as in paper 000."""
+"""A BiLSTM over the lines of a span list, started as in Zhu et al. (2023)."""
 
 import torch
 from torch import nn

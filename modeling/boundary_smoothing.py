@@ -1,4 +1,4 @@
-"""Boundary smoothing (Zhu and Li, 2022; paper 000): an entity shares a little of its label with the spans near it."""
+"""Boundary smoothing (Zhu and Li, 2022; Zhu et al., 2023): an entity shares some of its label with spans near it."""
 
 import torch
 

@@ -85,7 +85,7 @@ class NestedNerConfig(PreTrainedConfig):
             `boundary_smoothing.py`); 0 for hard targets. For every approach that classifies the span grid.
         smoothing_size: D, how far that reaches.
         smooth_long_entities: whether entities of more than K words share with the spans around them too.
-        bundle_weight: α of bundling learning (paper 001). If set, a tagging head is trained beside the approach's own:
+        bundle_weight: α of bundling learning (Ji et al., 2022). If set, a tagging head is trained beside the own one:
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.

@@ -1,4 +1,4 @@
-"""Entities as a set: which prediction answers for which gold entity, and the loss of that (paper 004, after DETR)."""
+"""Entities as a set: which prediction answers for which gold entity, and its loss (Shen et al., 2023, after DETR)."""
 
 import torch
 from torch.nn import functional as F

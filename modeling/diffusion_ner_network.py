@@ -1,4 +1,4 @@
-"""The network of DiffusionNER (paper 004): from noisy spans to boundaries and types."""
+"""The network of DiffusionNER (Shen et al., 2023): from noisy spans to boundaries and types."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Diffusion of span boundaries (paper 004): schedules, states, noise and its removal. Pure functions.
+"""Diffusion of span boundaries (Shen et al., 2023): schedules, states, noise and its removal. Pure functions.
 
 Here a span is (left, right), its first and its last word, both inside. What is diffused is its *state*, a point of
 [-λ, λ]²: the two numbers that say where it lies, each as a share of the sentence. A share is an index divided by

@@ -1,4 +1,4 @@
-"""Spans over sub-words (the unit of paper 000's code): from words to sub-words for training, and back to predict."""
+"""Spans over sub-words (the unit of DSpERT's code): from words to sub-words for training, and back to predict."""
 
 import torch
 

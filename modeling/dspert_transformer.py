@@ -1,4 +1,4 @@
-"""The span Transformer of DSpERT (paper 000): spans are the queries, the words inside them the keys and values.
+"""The span Transformer of DSpERT (Zhu et al., 2023): spans are the queries, the words inside them the keys and values.
 
 Its blocks are the encoder's own, copied or shared; only the attention's inputs differ. One set serves all sizes.
 """

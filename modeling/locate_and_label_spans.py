@@ -1,4 +1,4 @@
-"""What a two-stage span detector is made of (paper 003): seeds, IoU, pairing, sampling, shifting, losses, Soft-NMS.
+"""What a two-stage detector is made of (Shen et al., 2021): seeds, IoU, pairing, sampling, shifting, losses, Soft-NMS.
 
 Spans are sparse lists: nothing is stored for spans that nobody looks at. Pure functions, no parameters.
 """

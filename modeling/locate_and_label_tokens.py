@@ -1,4 +1,4 @@
-"""Word vectors, characters, part-of-speech tags and a BiLSTM beside and on top of the encoder (paper 003, 2.1)."""
+"""Word vectors, characters, part-of-speech tags and a BiLSTM beside and above the encoder (Shen et al., 2021, 2.1)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The biaffine model (Yu et al., 2020), the strong baseline of paper 000: a span from its first and its last word."""
+"""The biaffine model (Yu et al., 2020), the strong baseline of DSpERT: a span from its first and its last word."""
 
 import math
 

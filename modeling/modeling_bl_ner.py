@@ -1,4 +1,4 @@
-"""BL-NER (paper 001): SpanNER bundled with SeqNER on one encoder, L = α·L_seq + (1 − α)·L_span."""
+"""BL-NER (Ji et al., 2022): SpanNER bundled with SeqNER on one encoder, L = α·L_seq + (1 − α)·L_span."""
 
 from .modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
 

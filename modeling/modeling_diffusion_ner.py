@@ -1,4 +1,4 @@
-"""DiffusionNER (paper 004): entities are generated from noisy spans by removing the noise of their boundaries."""
+"""DiffusionNER (Shen et al., 2023): entities are made from noisy spans by removing the noise of their boundaries."""
 
 from dataclasses import dataclass
 

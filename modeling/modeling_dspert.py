@@ -1,4 +1,4 @@
-"""DSpERT (paper 000): deep span representations from a span Transformer, and its shallow counterparts (L̃ = 0)."""
+"""DSpERT (Zhu et al., 2023): deep span representations from a span Transformer, and shallow counterparts (L̃ = 0)."""
 
 import dataclasses
 import math

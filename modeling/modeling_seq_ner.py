@@ -1,4 +1,4 @@
-"""SeqNER (paper 001): nested NER's flat baseline, one BIO tag a word."""
+"""SeqNER (Ji et al., 2022): nested NER's flat baseline, one BIO tag a word."""
 
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .losses import Gold
@@ -26,7 +26,7 @@ class SeqNerConfig(NestedNerConfig):
 
 
 class SeqNerForNestedNer(NestedNerPreTrainedModel):
-    """Words e_1..e_T → Linear(d → 2m + 1) → BIO tags (Eq. 5 of paper 001)."""
+    """Words e_1..e_T → Linear(d → 2m + 1) → BIO tags (Eq. 5 of Ji et al., 2022)."""
 
     config_class = SeqNerConfig
 

@@ -1,4 +1,4 @@
-"""SNG (paper 002) types a span from its own words alone: word vectors → BiLSTM → attention → Linear, no encoder."""
+"""SNG types a span from its own words alone: word vectors → BiLSTM → attention → Linear, no encoder."""
 
 from dataclasses import dataclass
 from typing import Literal

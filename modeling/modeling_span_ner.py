@@ -1,4 +1,4 @@
-"""SpanNER (paper 001): classify every span of at most ε words from its boundary words and its pooled words."""
+"""SpanNER (Ji et al., 2022): classify every span of at most ε words from its boundary words and its pooled words."""
 
 import torch
 from torch import nn

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -96,3 +97,17 @@ def test_modeling_travels_alone():
                 names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
                 outside = {name.split(".")[0] for name in names} - sys.stdlib_module_names
                 assert outside <= {"torch", "transformers", "tqdm", "regex", "scipy", "spacy"}, (file.name, outside)
+
+
+def test_papers_have_names_and_no_numbers():
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    files = [ROOT / name for name in names if name.endswith((".py", ".yaml", ".md", ".toml", ".cff"))] or SOURCES
+    numbered = re.compile("paper" + r"s?[ _]0\d", re.IGNORECASE)
+    found = [
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in files
+        if "fixtures" not in file.parts
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if numbered.search(line)
+    ]
+    assert found == []

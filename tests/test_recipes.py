@@ -1,4 +1,4 @@
-"""Every recipe parses, and those of paper 001 say what the paper's Table 2 says."""
+"""Every recipe parses, and those of Ji et al. (2022) say what the paper's Table 2 says."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ RECIPES = sorted(
 )
 
 BERT, BIOBERT, SCIBERT = "bert-large-cased", "biobert_v1.0_pubmed_pmc", "scibert_scivocab_cased"
-PAPER_001 = {  # ε, batch size, encoder
+BUNDLING = {  # ε, batch size, encoder
     "ontonotes5": (10, 12, BERT),
     "conll03": (5, 32, BERT),
     "conllpp": (5, 32, BERT),
@@ -31,7 +31,7 @@ PAPER_001 = {  # ε, batch size, encoder
 }
 
 
-PAPER_000 = {  # K, epochs, batch size, learning rate of the encoder: Table 7 (without the two Chinese sets)
+DSPERT = {  # K, epochs, batch size, learning rate of the encoder: Table 7 (without the two Chinese sets)
     "ace04": (25, 50, 48, 2e-5),
     "ace05": (25, 50, 48, 2e-5),
     "genia": (18, 30, 16, 4e-5),
@@ -41,13 +41,13 @@ PAPER_000 = {  # K, epochs, batch size, learning rate of the encoder: Table 7 (w
 }
 
 
-PAPER_003 = {  # learning rate, batch size, u, k, δ: Table 6
+LOCATE_AND_LABEL = {  # learning rate, batch size, u, k, δ: Table 6
     "ace04": (3e-5, 8, 0.9, 0.6, 0.55),
     "ace05": (3e-5, 8, 0.8, 0.7, 0.5),
     "kbp17": (5e-5, 4, 0.9, 0.6, 0.5),
     "genia": (5e-6, 6, 0.9, 0.7, 0.45),
 }
-PAPER_004_CODE = [  # frozen epochs, epochs, batch size, learning rate, K, schedule
+DIFFUSION_NER_CODE = [  # frozen epochs, epochs, batch size, learning rate, K, schedule
     ("ace04", 10, 100, 8, 2e-5, 60, "cosine"),
     ("ace05", 10, 100, 8, 2e-5, 60, "cosine"),
     ("genia", 5, 30, 4, 2e-5, 60, "cosine"),
@@ -77,11 +77,11 @@ def test_the_comment_names_the_command_that_runs_it(recipe):
     assert len(comment) == 2 and f"hf-spanner train {recipe} --data" in comment[1]
 
 
-@pytest.mark.parametrize("name", PAPER_001)
+@pytest.mark.parametrize("name", BUNDLING)
 @pytest.mark.parametrize("approach", ["seq_ner", "span_ner", "bl_ner"])
-def test_recipes_of_paper_001_have_its_values(name, approach, tmp_path):
+def test_recipes_of_bundling_have_its_values(name, approach, tmp_path):
     (run, args), settings, _ = parse(f"{name}/{approach}.yaml", tmp_path)
-    length, batch, encoder = PAPER_001[name]
+    length, batch, encoder = BUNDLING[name]
     assert run.encoder.split("/")[1] == encoder
     assert args.per_device_train_batch_size == batch
     assert (args.learning_rate, args.weight_decay, args.warmup_steps) == (5e-5, 0.01, 0.1)
@@ -94,11 +94,11 @@ def test_recipes_of_paper_001_have_its_values(name, approach, tmp_path):
         assert settings.get("bundle_weight") == (0.1 if approach == "bl_ner" else None)
 
 
-@pytest.mark.parametrize("name", [*PAPER_000, "weibo", "resume"])
-def test_recipes_of_paper_000_have_its_values(name, tmp_path):
+@pytest.mark.parametrize("name", [*DSPERT, "weibo", "resume"])
+def test_recipes_of_dspert_have_its_values(name, tmp_path):
     (run, args), settings, _ = parse(f"{name}/dspert.yaml", tmp_path)
     chinese = name in ("weibo", "resume")
-    length, epochs, batch, rate = PAPER_000.get(name, (settings["max_span_length"], 50, 48, 2e-5))
+    length, epochs, batch, rate = DSPERT.get(name, (settings["max_span_length"], 50, 48, 2e-5))
     assert run.encoder == ("hfl/chinese-macbert-base" if chinese else "FacebookAI/roberta-base")
     assert (settings["max_span_length"], settings["span_unit"]) == (length, "subword")
     assert (args.num_train_epochs, args.per_device_train_batch_size, args.learning_rate) == (epochs, batch, rate)
@@ -113,10 +113,10 @@ def test_recipes_of_paper_000_have_its_values(name, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", [*PAPER_003, "conll03", "weibo"])
-def test_recipes_of_paper_003_have_its_values(name, tmp_path):
+@pytest.mark.parametrize("name", [*LOCATE_AND_LABEL, "conll03", "weibo"])
+def test_recipes_of_locate_and_label_have_its_values(name, tmp_path):
     (_, args), settings, _ = parse(f"{name}/locate_and_label.yaml", tmp_path)
-    rate, batch, u, k, delta = PAPER_003.get(name, PAPER_003["ace04"])
+    rate, batch, u, k, delta = LOCATE_AND_LABEL.get(name, LOCATE_AND_LABEL["ace04"])
     assert (args.learning_rate, args.per_device_train_batch_size, args.num_train_epochs) == (rate, batch, 35)
     assert (settings["soft_nms_decay"], settings["soft_nms_iou"], settings["threshold"]) == (u, k, delta)
     config = hf_spanner.APPROACHES["locate_and_label"].config_class(labels=["X"], **settings)
@@ -125,7 +125,7 @@ def test_recipes_of_paper_003_have_its_values(name, tmp_path):
     assert (config.lambda1, config.lambda2, config.lambda3) == (1.0, 0.1, 1.0)
 
 
-def test_ablations_of_paper_003_are_flags(tmp_path):
+def test_ablations_of_locate_and_label_are_flags(tmp_path):
     flags = "--use_filter false --use_regressor false --eta 0 --soft_nms_decay 1 --windows 1 2 4".split()
     _, settings, _ = parse("race/locate_and_label.yaml", tmp_path, *flags)
     ablated = {"use_filter": False, "use_regressor": False, "eta": 0, "soft_nms_decay": 1, "windows": [1, 2, 4]}
@@ -136,8 +136,8 @@ def test_ablations_of_paper_003_are_flags(tmp_path):
         parse("race/locate_and_label.yaml", tmp_path, "--windows")
 
 
-@pytest.mark.parametrize("name, frozen, epochs, batch, rate, spans, schedule", PAPER_004_CODE)
-def test_recipes_of_paper_004_have_its_values_and_those_of_its_code(
+@pytest.mark.parametrize("name, frozen, epochs, batch, rate, spans, schedule", DIFFUSION_NER_CODE)
+def test_recipes_of_diffusion_ner_have_its_values_and_those_of_its_code(
     name, frozen, epochs, batch, rate, spans, schedule, tmp_path
 ):
     def config(settings):

@@ -1,4 +1,4 @@
-"""Three pictures of what a model thinks of the gold entities (paper 002), for every approach, with matplotlib.
+"""Three pictures of what a model thinks of the gold entities (after SNG), for every approach, with matplotlib.
 
 ```python
 >>> thoughts = gold_probabilities(model, tokenizer, data["test"])

@@ -1,4 +1,4 @@
-"""How a model represents spans: Tables 4 and 5 and Figure 4 of paper 000, for every approach that has such vectors.
+"""How a model represents spans: Tables 4 and 5 and Figure 4 of DSpERT, for every approach that has such vectors.
 
 The paper does not say what a *neighbouring* span is, nor how pairs are averaged. Here neighbours of an entity are all
 other spans whose start and whose end are each at most five words from its own; the overlap of two spans is the share
@@ -110,7 +110,7 @@ def neighbours(start: int, end: int, num_words: int, max_span: int, reach: int =
 
 
 def describe_representations(representations: Representations) -> dict[str, Any]:
-    """The figures of Tables 4 and 5 of paper 000, and the entities on their first two principal components.
+    """The figures of Tables 4 and 5 of DSpERT, and the entities on their first two principal components.
 
     Returns:
         `overlap` (Table 4): mean cosine of entities and neighbours that overlap by none, weak (≤ 0.5) or strong.

@@ -80,7 +80,7 @@ def build_model(
 
 
 def frequent_tags(data: Mapping[str, Iterable[Mapping]], tagger: str | None, more_than: int = 15) -> list[str]:
-    """The part-of-speech tags that occur often enough outside the test data to get an embedding, as in paper 003."""
+    """The part-of-speech tags frequent enough outside the test data to get an embedding, as in Shen et al. (2021)."""
     counts: Counter[str] = Counter()
     for split in ("train", "validation"):
         for sentence in data.get(split, ()):

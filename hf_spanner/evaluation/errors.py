@@ -29,7 +29,7 @@ def list_errors(mentions: Iterable[Mention]) -> list[Error]:
 
     A wrong prediction is of kind
     - `type` if the gold has an entity of another type at its span,
-    - `boundary` if it overlaps a gold entity (paper 001, counted on the side of predictions),
+    - `boundary` if it overlaps a gold entity (Ji et al., 2022, counted on the side of predictions),
     - `spurious` otherwise.
 
     A gold entity that was missed is of kind
@@ -66,7 +66,7 @@ def overlap(a: Mention, b: Mention) -> bool:
 
 
 def summarise_errors(errors: Sequence[Error]) -> dict[str, Any]:
-    """Counts of errors by kind on either side, and the error rates of paper 001.
+    """Counts of errors by kind on either side, and the error rates of Ji et al. (2022).
 
     Returns:
         `wrong`: predictions of kind type, boundary, spurious; their sum is FP. `missed`: gold entities of kind type,

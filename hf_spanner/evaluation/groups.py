@@ -32,7 +32,7 @@ class Bins(NamedTuple):
 
 LENGTH = Bins(("1", "2", "3", "4", "5", "6-10", ">10"), (1, 2, 3, 4, 5, 10))
 SENTENCE_LENGTH = Bins(("1-10", "11-20", "21-30", "31-40", ">40"), (10, 20, 30, 40))
-# Table 5 of paper 001: extra-small, small, large, extra-large.
+# Table 5 of Ji et al. (2022): extra-small, small, large, extra-large.
 SIZES = ("XS", "S", "L", "XL")
 BUCKETS = {
     "eLen": Bins(SIZES, (1, 2, 4)),
@@ -46,13 +46,13 @@ TITLES = {
     "length": "Words in the entity",
     "sentence_length": "Words in the sentence",
     "depth": "Depth: gold entities around it, itself included",
-    "nesting": "Place in nested structures (paper 000)",
+    "nesting": "Place in nested structures (Zhu et al., 2023)",
     "layer": "Outermost or inner",
     "unseen": "Words of the entity that training never showed",
-    "eLen": "eLen: entity length (paper 001)",
-    "tLen": "tLen: sentence length (paper 001)",
-    "eCon": "eCon: how consistently training labels these words so (paper 001)",
-    "eDen": "eDen: gold entities per word of the sentence (paper 001)",
+    "eLen": "eLen: entity length (Ji et al., 2022)",
+    "tLen": "tLen: sentence length (Ji et al., 2022)",
+    "eCon": "eCon: how consistently training labels these words so (Ji et al., 2022)",
+    "eDen": "eDen: gold entities per word of the sentence (Ji et al., 2022)",
 }
 
 
@@ -84,10 +84,10 @@ def groupings(mentions: Sequence[Mention], sentences: Sentences, train: Sentence
     - `length`, `sentence_length`: in words.
     - `depth`: spans of the longest chain of gold entities around it, each strictly inside the next, itself included.
     - `nesting`: *nested* if it lies strictly inside a gold entity that has one inside, *covering* if it strictly
-      contains a gold entity that lies in another, *both*, or *flat* (Figure 3 of paper 000).
+      contains a gold entity that lies in another, *both*, or *flat* (Figure 3 of DSpERT).
     - `layer`: *outermost* if it lies strictly inside no gold entity, else *inner*.
-    - `eLen`, `tLen`, `eCon`, `eDen`: the buckets XS to XL of paper 001. eCon is the share of the occurrences of its
-      words in training (whatever their case, entity or not) that carry its label; 0 if there are none. eDen is the
+    - `eLen`, `tLen`, `eCon`, `eDen`: the buckets XS to XL of Ji et al. (2022). eCon is the share of the occurrences of
+      its words in training (whatever their case, entity or not) that carry its label; 0 if there are none. eDen is the
       number of gold entities of the sentence divided by its words.
     - `unseen`: whether *some* or *none* of its words never occur in training.
     """
@@ -223,7 +223,7 @@ def label_consistency(train: Sentences, surfaces: Iterable[Surface]) -> LabelCon
 
 
 def unseen_density(sentences: Sentences, train: Sentences) -> float:
-    """oDen (Eq. 21 of paper 001): the share of words that do not occur in the training sentences."""
+    """oDen (Eq. 21 of Ji et al., 2022): the share of words that do not occur in the training sentences."""
     known = {word for sentence in train for word in sentence["tokens"]}
     words = [word for sentence in sentences for word in sentence["tokens"]]
     return sum(word not in known for word in words) / len(words) if words else 0.0

@@ -108,8 +108,8 @@ def compare(
     Returns:
         `baseline`, its name; `systems`, the summary of each; `tests`, of each other system against the baseline (see
         `compare_systems`; with several of them also `p_holm`, adjusted); `differences`, F1 minus the baseline's for
-        every group (Table 6 of paper 001) and for the error rates (Table 7); `only`, the gold entities that exactly
-        one system finds, and `by_all` and `by_none`, how many all or none find.
+        every group (Table 6 of Ji et al., 2022) and for the error rates (Table 7); `only`, the gold entities that
+        exactly one system finds, and `by_all` and `by_none`, how many all or none find.
     """
     if len(systems) < 2:
         raise ValueError(f"A comparison needs at least two systems, not {list(systems)}.")

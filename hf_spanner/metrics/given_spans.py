@@ -8,8 +8,8 @@ from typing import Any
 from .nested_ner.scoring import Entity, score_entities
 
 PAPER_F1 = (
-    "paper_f1 = 2a/(1+a) is what paper 002 calls F1, from the accuracy a: the gold spans are given, so it sets recall "
-    "to 1. It says nothing about finding entities."
+    "paper_f1 = 2a/(1+a) is what SNG's manuscript calls F1, from the accuracy a: the gold spans are given, so it sets "
+    "recall to 1. It says nothing about finding entities."
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..evaluation.groups import BUCKETS, SIZES, TITLES
 
-# Tables 4 and 5 of paper 000: what stands in the row, and where it is found.
+# Tables 4 and 5 of DSpERT: what stands in the row, and where it is found.
 REPRESENTATION_ROWS = (
     ("cosine of entity and neighbour, no overlap", ("overlap", "none", "cosine")),
     ("… weak overlap (≤ 0.5)", ("overlap", "weak", "cosine")),
@@ -117,7 +117,7 @@ def comparison_markdown(title: str, comparison: Mapping[str, Any]) -> str:
     parts = [f"# {title}", table(head, rows)]
     notes = [f"> {name}: {note}" for name, summary in systems.items() for note in summary["notes"]]
     parts += notes
-    parts += [f"## F1 less that of {baseline}, by bucket (Table 6 of paper 001)"]
+    parts += [f"## F1 less that of {baseline}, by bucket (Table 6 of Ji et al., 2022)"]
     for name in TITLES:
         if name in next(iter(systems.values()))["groups"]:
             parts += [f"### {TITLES[name]}", _difference_table(comparison, name)]
@@ -129,12 +129,12 @@ def comparison_markdown(title: str, comparison: Mapping[str, Any]) -> str:
             row += [points(summary["errors"][rate]), points(other["errors"][rate], True) if other else ""]
         rates.append(row)
     parts += [
-        "## Error rates in % of FP + FN (Table 7 of paper 001)",
+        "## Error rates in % of FP + FN (Table 7 of Ji et al., 2022)",
         table(["", "BE-Rate", "Δ", "TE-Rate", "Δ"], rates),
     ]
     described = {name: s["representations"] for name, s in systems.items() if s.get("representations")}
     if described:
-        parts += ["## Representations (Tables 4 and 5 of paper 000)", _representations(described)]
+        parts += ["## Representations (Tables 4 and 5 of DSpERT)", _representations(described)]
     alone = ", ".join(f"{name} {len(entities):,}" for name, entities in comparison["only"].items())
     counts = f"All find {comparison['by_all']:,} gold entities, none finds {comparison['by_none']:,}"
     parts.append(f"{counts}; found by one alone: {alone}.")

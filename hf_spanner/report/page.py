@@ -23,16 +23,16 @@ DEFINITIONS = {
     "groups": "Gold entities and predictions are put into groups by the same rule, each by its own span and label; "
     "what is said of nesting is said of the gold. So the counts of the groups add up to the whole.",
     "nested, covering, both, flat": "Nested: strictly inside a gold entity that has another inside. Covering: "
-    "strictly contains a gold entity that lies in another. (Figure 3 of paper 000.)",
+    "strictly contains a gold entity that lies in another. (Figure 3 of DSpERT.)",
     "eLen, tLen, eCon, eDen": "Entity length {1}, {2}, [3, 4], [5, ∞) words; sentence length [1, 7], [8, 16], [17, "
     "31], [32, ∞) words; share of the training occurrences of the same words (whatever their case) that carry the "
     "label, [0, .1], (.1, .5], (.5, .9], (.9, 1]; gold entities per word, [0, .01], (.01, .025], (.025, .05], (.05, "
-    "∞). (Table 5 of paper 001.)",
+    "∞). (Table 5 of Ji et al., 2022.)",
     "kinds of errors": "Of wrong predictions: type, a gold entity of another type has that span; boundary, it "
     "overlaps a gold entity; spurious, neither. Of missed gold entities: type, another type is predicted there; "
     "boundary, a wrong prediction overlaps it; missed, neither. The first that applies counts.",
     "BE-Rate, TE-Rate": "Wrong predictions of kind boundary, or type, divided by all errors, FP + FN. (Eq. 24 of "
-    "paper 001.)",
+    "Ji et al., 2022.)",
     "ECE": "Expected calibration error: the mean gap between the score of predictions and the share that is "
     "correct, over ten ranges of scores.",
     "95 % interval": "Of F1 (or of its difference) when sentences are drawn anew, with replacement, many times.",

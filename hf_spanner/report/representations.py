@@ -11,7 +11,7 @@ from .markdown import REPRESENTATION_ROWS, difference, number, value_at
 
 
 def representations(systems: Mapping[str, Mapping[str, Any]]) -> Html:
-    """Tables 4 and 5 of paper 000, and the entities' representations on two principal components."""
+    """Tables 4 and 5 of DSpERT, and the entities' representations on two principal components."""
     described = {name: s["representations"] for name, s in systems.items() if s.get("representations")}
     if not described:
         return Html()
@@ -42,5 +42,5 @@ def representations(systems: Mapping[str, Mapping[str, Any]]) -> Html:
                 tag("p", note, class_="soft"),
             )
         )
-    text = "Tables 4 and 5 of paper 000: neighbours are spans whose ends are at most five words from the entity's."
+    text = "Tables 4 and 5 of DSpERT: neighbours are spans whose ends are at most five words from the entity's."
     return join([tag("p", text, class_="soft"), table(["", *names], rows), tag("div", *figures, class_="pair")])

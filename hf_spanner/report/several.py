@@ -60,14 +60,15 @@ def _difference(value: float | None, full: float, digits: int = 1, good: bool = 
 
 
 def heat_map(comparison: Mapping[str, Any]) -> Html:
-    """Table 6 of paper 001: F1 in every bucket less the baseline's; then the same for the other groups."""
+    """Table 6 of Ji et al. (2022): F1 in every bucket less the baseline's; then the same for the other groups."""
     differences = [d["groups"] for d in comparison["differences"].values()]
 
     def columns(*names: str) -> list[tuple[str, str]]:
         pairs = ((name, group) for name in names for groups in differences for group in groups.get(name, ()))
         return [(n, g) for n, g in dict.fromkeys(pairs) if any(d[n].get(g) is not None for d in differences)]
 
-    text = f"Points of F1 above (green) or below (orange) {comparison['baseline']}, by bucket (Table 6 of paper 001)."
+    baseline = comparison["baseline"]
+    text = f"Points of F1 above (green) or below (orange) {baseline}, by bucket (Table 6 of Ji et al., 2022)."
     others = [_difference_table(comparison, columns(name)) for name in GROUPS if columns(name)]
     return join(
         [
@@ -103,7 +104,7 @@ def _difference_table(comparison: Mapping[str, Any], columns: Sequence[tuple[str
 
 
 def rates(comparison: Mapping[str, Any]) -> Html:
-    """Table 7 of paper 001, with the counts behind the rates."""
+    """Table 7 of Ji et al. (2022), with the counts behind the rates."""
     rows = []
     for name, summary in comparison["systems"].items():
         errors, other = summary["errors"], comparison["differences"].get(name)
@@ -127,7 +128,7 @@ def rates(comparison: Mapping[str, Any]) -> Html:
         "type",
         "missed",
     ]
-    text = "Shares of a system's own errors (Table 7 of paper 001): one that makes fewer can still have higher rates."
+    text = "Shares of a system's own errors (Table 7 of Ji et al., 2022): one with fewer can have higher rates."
     return join([table(head, rows), tag("p", text, class_="soft")])
 
 

@@ -110,7 +110,7 @@ def groups(systems: Mapping[str, Mapping[str, Any]]) -> Html:
 
 
 def _buckets(summary: Mapping[str, Any]) -> Html:
-    """Table of F1 in the buckets of paper 001."""
+    """Table of F1 in the buckets of Ji et al. (2022)."""
     rows = []
     for name in (name for name in BUCKETS if name in summary["groups"]):
         cells = []

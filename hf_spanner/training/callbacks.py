@@ -33,7 +33,7 @@ def two_stage_schedule(
 
     Args:
         first, second: the steps of a stage and how many of them warm up.
-        first_scale: what learning rates are multiplied with in the first stage (the authors of paper 004 double them).
+        first_scale: the factor of learning rates in the first stage (the authors of DiffusionNER double them).
     """
 
     def triangle(step: int, steps: int, warm_up: int) -> float:

@@ -13,7 +13,7 @@ def kinds(predicted, gold):
     return {(*e.mention.span, e.mention.label): e.kind for e in list_errors(list_mentions([predicted], [gold]))}
 
 
-def test_the_running_example_of_paper_001():
+def test_the_running_example_of_bundling():
     gold = [(2, 3, "Weather"), (3, 5, "Date")]  # will it [rain] [this night]
     for wrong in [(1, 3, "Weather"), (0, 3, "Weather"), (2, 4, "Weather")]:
         assert kinds([wrong, (3, 5, "Date")], gold) == {wrong: "boundary", (2, 3, "Weather"): "boundary"}

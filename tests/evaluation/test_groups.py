@@ -60,7 +60,7 @@ def test_predictions_are_grouped_against_the_gold():
         ("eDen", {"XS": (0, 0.01), "S": (0.011, 0.025), "L": (0.026, 0.05), "XL": (0.051, 1.5)}),
     ],
 )
-def test_the_intervals_of_table_5_of_paper_001(bucket, values):
+def test_the_intervals_of_table_5_of_bundling(bucket, values):
     for name, members in values.items():
         assert {BUCKETS[bucket].of(value) for value in members} == {name}
 

@@ -1,4 +1,4 @@
-"""A repository as an earlier release pushed it, its files under names that are no more: it loads, and can be mended."""
+"""A repository as an earlier release pushed it, its files under names that are no more: it loads, and is mended."""
 
 import json
 import shutil

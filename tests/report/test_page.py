@@ -108,7 +108,8 @@ def test_markdown_has_a_row_for_every_type_and_group():
     assert "## Place in nested structures" in markdown and "| eCon |" in markdown and "BE-Rate" in markdown
     _, result = make_comparison()
     markdown = comparison_markdown("A comparison", result)
-    assert "Table 6 of paper 001" in markdown and "Table 7 of paper 001" in markdown and "| nothing |" in markdown
+    assert "Table 6 of Ji et al., 2022" in markdown and "Table 7 of Ji et al., 2022" in markdown
+    assert "| nothing |" in markdown
     rows = [line for line in markdown.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in rows)
 
