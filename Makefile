@@ -51,9 +51,10 @@ style: .venv/.installed  ## format the code and fix what ruff can fix
 	$(RUN) -m ruff format .
 	$(RUN) -m ruff check --fix .
 
-quality: .venv/.installed  ## check format and lint, change nothing
+quality: .venv/.installed  ## check format, lint and types, change nothing
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
+	$(RUN) tests/typing/check.py
 
 clean:  ## remove caches and build products, keep .venv
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -29,7 +29,7 @@ def read_readme() -> str:
 
 
 extras = {
-    "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "matplotlib", "peft"],
+    "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML", "matplotlib", "peft"],
     "plots": ["matplotlib"],
     "peft": ["peft"],
 }

@@ -1,4 +1,4 @@
-"""Shallow aggregation of the words in a span (Zhu et al., 2023, Appendix A), for all spans of ≤ K words in O(T·K·d)."""
+"""Shallow aggregation of the words in a span (Zhu et al., 2023, Appendix A), for all spans of ≤ K words: O(T·K·d)."""
 
 import math
 from collections.abc import Iterator

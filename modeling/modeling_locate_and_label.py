@@ -1,4 +1,4 @@
-"""Locate and Label (Shen et al., 2021): propose seeds, filter them, regress their boundaries, label the rest, decode."""
+"""Locate and Label (Shen et al., 2021): propose seeds, filter them, move their boundaries, label the rest, decode."""
 
 from dataclasses import dataclass, field
 

@@ -182,7 +182,7 @@ def run_script(arguments_, launcher: str):
         "CUDA_VISIBLE_DEVICES": "",
         "ACCELERATE_USE_CPU": "true",
     }
-    command = [sys.executable, *LAUNCHERS[launcher], str(ROOT / "scripts" / "train.py"), *map(str, arguments_)]
+    command = [sys.executable, *LAUNCHERS[launcher], "-m", "hf_spanner.cli", "train", *map(str, arguments_)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
