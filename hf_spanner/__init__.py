@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # `modeling/` stands beside this folder in the source tree and inside it once installed. Where Python finds the source
 # tree first, look for the sub-package `hf_spanner.modeling` there.
