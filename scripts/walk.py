@@ -4,8 +4,8 @@
     python scripts/walk.py predict          # a text → its entities on the screen
     python scripts/walk.py train --root ../another-checkout
 
-Files are those with a function that was called; legs are changes of package (or top-level module), immediate repetitions
-of the same few legs counted once. Importing does not count.
+Files are those with a function that was called; legs are changes of package (or top-level module), immediate
+repetitions of the same few legs counted once. Importing does not count.
 """
 
 import argparse

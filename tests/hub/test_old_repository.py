@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,20 @@ import pytest
 import hf_spanner
 from hf_spanner.hub.publishing import other_code
 
-OLD = Path(__file__).resolve().parents[1] / "fixtures" / "old_repository"
-FOUND = json.loads((OLD / "found.json").read_text(encoding="utf-8"))
+ARCHIVE = Path(__file__).resolve().parents[1] / "fixtures" / "old_repository.tar.gz"
+with tarfile.open(ARCHIVE) as archive:
+    FOUND = json.load(archive.extractfile("old_repository/found.json"))
 READ = """
 answer = [[[e["start"], e["end"], e["entity_group"], e["score"]] for e in ner(text)] for text in TEXTS]
 """
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("old")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return str(folder / "old_repository")
 
 
 def same(answer):
@@ -22,25 +32,25 @@ def same(answer):
         assert [entity[3] for entity in found] == pytest.approx([entity[3] for entity in expected], abs=1e-3)
 
 
-def test_it_loads_with_the_package_and_finds_the_same():
-    ner = hf_spanner.pipeline(str(OLD))
+def test_it_loads_with_the_package_and_finds_the_same(old):
+    ner = hf_spanner.pipeline(old)
     assert type(ner.model) is hf_spanner.APPROACHES["dspert"]
     same([[[e["start"], e["end"], e["entity_group"], e["score"]] for e in ner(text)] for text in FOUND["texts"]])
 
 
-def test_it_loads_without_the_package_and_finds_the_same(run, tmp_path):
+def test_it_loads_without_the_package_and_finds_the_same(old, run, tmp_path):
     code = (
         f"from transformers import pipeline\nTEXTS = {FOUND['texts']!r}\n"
-        f"ner = pipeline('nested-ner', model={str(OLD)!r}, trust_remote_code=True)\n"
+        f"ner = pipeline('nested-ner', model={old!r}, trust_remote_code=True)\n"
         "assert type(ner).__module__.startswith('transformers_modules.')\n"
     )
     same(run(code + READ, tmp_path / "cache", package=False, offline=True))
 
 
-def test_saved_or_pushed_over_it_only_files_of_today_remain(tmp_path):
+def test_saved_or_pushed_over_it_only_files_of_today_remain(old, tmp_path):
     folder = tmp_path / "repository"
-    shutil.copytree(OLD, folder)
-    ner = hf_spanner.pipeline(str(OLD))
+    shutil.copytree(old, folder)
+    ner = hf_spanner.pipeline(old)
     ner.save_pretrained(folder)
     code = {file.name for file in folder.glob("*.py")}
     assert {"reading.py", "dspert_transformer.py"} <= code
