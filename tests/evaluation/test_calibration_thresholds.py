@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -93,3 +94,22 @@ def test_no_other_threshold_is_better(found, overlap, data):
     if overlap == "any":
         pairs = itertools.product(sorted(set(tried)), repeat=2)
         assert each.f1 == pytest.approx(max(f1_at({"A": a, "B": b}, found, gold, overlap) for a, b in pairs))
+
+
+def test_candidates_and_predictions_come_from_one_reading(tokenizer):
+    """What `tune-threshold` compares is what the model would say in two passes, read in one."""
+    from approaches import ROWS
+    from tests_support import records
+
+    from hf_spanner import predict_sentences
+    from hf_spanner.evaluation.thresholds import FLOOR, predict_candidates
+
+    torch.manual_seed(0)
+    model = next(row for row in ROWS if row.name == "span_ner-multi_label").make(tokenizer, max_subwords=16)
+    runs = []
+    model.register_forward_hook(lambda *_: runs.append(1))
+    candidates, default = predict_candidates(model, tokenizer, records(), "flat", batch_size=100)
+    assert len(runs) == 1
+    again = predict_sentences(model, tokenizer, records(), batch_size=100, threshold=FLOOR, overlap="any")
+    assert candidates == again
+    assert default == predict_sentences(model, tokenizer, records(), batch_size=100, overlap="flat")
