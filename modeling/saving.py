@@ -4,6 +4,7 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from transformers.modeling_utils import PreTrainedModel
 
@@ -25,7 +26,7 @@ def modeling_files() -> set[str]:
     return {file.name for file in here.glob("*.py") if file.name != "__init__.py"} | set(RETIRED)
 
 
-def remove_other_code(folder: str | os.PathLike, source: str, needed: Path) -> None:
+def remove_other_code(folder: str | os.PathLike[str], source: str, needed: Path) -> None:
     """Remove what a model of another approach left in `folder`: the files beside `source` that are not needed."""
     if Path(folder).resolve() == Path(source).resolve().parent:
         return
@@ -40,9 +41,11 @@ class SelfContainedModel(PreTrainedModel):
     # The name under which a repository offers the class; what saves the files that define it beside the weights.
     _auto_class = "AutoModelForTokenClassification"
     # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
-    publish: Callable | None = None
+    publish: Callable[..., Any] | None = None
 
-    def save_pretrained(self, save_directory: str | os.PathLike, is_main_process: bool = True, **kwargs) -> None:
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], is_main_process: bool = True, **kwargs: Any
+    ) -> None:
         """Save weights, configuration, and the code of model and pipeline: the folder runs without this package.
 
         Whatever happens meanwhile, the folder never looks complete before it is.
@@ -72,10 +75,10 @@ class SelfContainedModel(PreTrainedModel):
             raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
         return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
 
-    def push_to_hub(self, repo_id: str, **kwargs):
+    def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
         """Upload what `save_pretrained` saves; with hf_spanner also tokenizer, card, recipe and results."""
         if self.publish is None:
-            return super().push_to_hub(repo_id, **kwargs)
+            return super().push_to_hub(repo_id, **kwargs)  # type: ignore[arg-type]
         return self.publish(repo_id, **kwargs)
 
 
