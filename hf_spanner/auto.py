@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from importlib import import_module
+from typing import Any
 
 from transformers import AutoConfig, AutoModel, AutoModelForTokenClassification
 from transformers.models.auto.auto_factory import _BaseAutoModelClass, _LazyAutoMapping
@@ -29,8 +30,9 @@ NAMES = (
 def _model_class(name: str) -> type[NestedNerPreTrainedModel]:
     """The model of an approach: the class in its file whose configuration has its name."""
     for value in vars(import_module(f".modeling.modeling_{name}", __package__)).values():
-        is_model = isinstance(value, type) and issubclass(value, NestedNerPreTrainedModel)
-        if is_model and value.config_class.model_type == name:
+        if not isinstance(value, type) or not issubclass(value, NestedNerPreTrainedModel):
+            continue
+        if value.config_class.model_type == name:
             return value
     raise ImportError(f"modeling_{name}.py has no model whose configuration has model_type = {name!r}.")
 
@@ -41,7 +43,7 @@ APPROACHES: dict[str, type[NestedNerPreTrainedModel]] = {name: _model_class(name
 class AutoModelForNestedNer(_BaseAutoModelClass):
     """Loads a model of any approach: `AutoModelForNestedNer.from_pretrained("me/span-ner-genia")`."""
 
-    _model_mapping = _LazyAutoMapping(CONFIG_MAPPING_NAMES, OrderedDict())
+    _model_mapping: Any = _LazyAutoMapping(CONFIG_MAPPING_NAMES, OrderedDict())
 
 
 def approach(name: str) -> type[NestedNerPreTrainedModel]:

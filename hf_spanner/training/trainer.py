@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch.utils.data import Dataset
-from transformers import Trainer
+from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.trainer_utils import EvalPrediction
 
 from ..evaluation.scoring import score_predictions
@@ -17,7 +17,7 @@ from ..hub.publishing import publish
 from ..hub.record import training_record
 from ..modeling.decoding import entities_to_tensor, tensor_to_entities
 from ..modeling.folders import whole_or_not_at_all
-from .arguments import suit_arguments
+from .arguments import NestedNerTrainingArguments, suit_arguments
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .dataset import NestedNerCollator, NestedNerDataset
 from .reach import reach_report
@@ -37,16 +37,30 @@ class NestedNerTrainer(Trainer):
     ```
     """
 
+    args: NestedNerTrainingArguments
+    model: Any  # a nested NER model, or what data parallelism, compilation or LoRA has wrapped around it
+    processing_class: Any  # the tokenizer
+    train_dataset: Any
+    optimizer: Any
+    hub_model_id: Any
+
     def __init__(
-        self, model=None, args=None, *, train_dataset=None, eval_dataset=None, processing_class=None, **kwargs
-    ):
+        self,
+        model: torch.nn.Module | None = None,
+        args: NestedNerTrainingArguments | None = None,
+        *,
+        train_dataset: Any = None,
+        eval_dataset: Any = None,
+        processing_class: PreTrainedTokenizerBase | None = None,
+        **kwargs: Any,
+    ) -> None:
         if processing_class is None:
             raise ValueError("NestedNerTrainer needs the tokenizer: pass `processing_class=load_tokenizer(...)`.")
         self.processing_class, self.model = (
             processing_class,
             model,
         )  # needed by `encode` before the base class sets them
-        self._scored: NestedNerDataset | None = None  # the data set under evaluation: scores need its gold
+        self._scored: Any = None  # the data set under evaluation: scores need its gold
         self._found: list = []  # the entities of the last evaluation
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
@@ -226,12 +240,12 @@ class NestedNerTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict=None) -> None:
         if not self.args.should_save:
             return super()._save(output_dir, state_dict)
-        with whole_or_not_at_all(output_dir or self.args.output_dir) as folder:
+        with whole_or_not_at_all(str(output_dir or self.args.output_dir)) as folder:
             super()._save(str(folder), state_dict)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         for file in Path(checkpoint_folder).glob("*.py"):  # the base class copies weights and configuration only
-            shutil.copy(file, self.args.output_dir)
+            shutil.copy(file, str(self.args.output_dir))
         super()._push_from_checkpoint(checkpoint_folder)
 
     def push_to_hub(self, commit_message: str | None = "End of training", token=None, revision=None, **about):
@@ -259,7 +273,7 @@ class NestedNerTrainer(Trainer):
         )
 
 
-def model_of(model):
+def model_of(model: Any) -> Any:
     """The model inside whatever data parallelism or compilation has wrapped around it."""
     while not hasattr(model, "pretrained_prefixes"):
         model = model.module if hasattr(model, "module") else model._orig_mod
