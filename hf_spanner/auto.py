@@ -1,8 +1,9 @@
 """The approaches, and their registration with the Auto classes of transformers."""
 
+import os
 from collections import OrderedDict
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import AutoConfig, AutoModel, AutoModelForTokenClassification
 from transformers.models.auto.auto_factory import _BaseAutoModelClass, _LazyAutoMapping
@@ -10,6 +11,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from .default import DefaultModel
+from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 
@@ -44,6 +46,16 @@ class AutoModelForNestedNer(_BaseAutoModelClass):
     """Loads a model of any approach: `AutoModelForNestedNer.from_pretrained("me/span-ner-genia")`."""
 
     _model_mapping: Any = _LazyAutoMapping(CONFIG_MAPPING_NAMES, OrderedDict())
+
+    if TYPE_CHECKING:  # as inherited, where they are known to return some object
+
+        @classmethod
+        def from_pretrained(
+            cls, pretrained_model_name_or_path: str | os.PathLike[str], *model_args: Any, **kwargs: Any
+        ) -> NestedNerPreTrainedModel: ...
+
+        @classmethod
+        def from_config(cls, config: NestedNerConfig, **kwargs: Any) -> NestedNerPreTrainedModel: ...
 
 
 def approach(name: str) -> type[NestedNerPreTrainedModel]:

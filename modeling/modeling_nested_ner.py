@@ -1,6 +1,6 @@
 """The base of every approach: an encoder, words from its sub-words, a head, and (if bundled) a tagging head too."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -93,6 +93,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
     ```
     """
 
+    __call__: Callable[..., NestedNerOutput]
     config: NestedNerConfig
     config_class: type[NestedNerConfig] = NestedNerConfig
     base_model_prefix = "encoder"

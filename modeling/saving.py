@@ -4,13 +4,15 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from transformers.modeling_utils import PreTrainedModel
 
 from .configuration_nested_ner import CODE_FIELDS
 from .folders import whole_or_not_at_all
 from .pipeline_nested_ner import NestedNerPipeline  # transformers copies what a model's files import: it comes along
+
+Saved = TypeVar("Saved", bound="SelfContainedModel")
 
 # Files that earlier releases wrote beside a model, under names that are no more.
 RETIRED = tuple(
@@ -69,7 +71,9 @@ class SelfContainedModel(PreTrainedModel):
             self.config.update(before)
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path, *args, **kwargs):
+    def from_pretrained(
+        cls: type[Saved], pretrained_model_name_or_path: str | os.PathLike[str] | None, *args: Any, **kwargs: Any
+    ) -> Saved:
         """As always, but from safetensors alone: a pickle of weights could run code, and is refused."""
         if kwargs.setdefault("use_safetensors", True) is not True:
             raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")

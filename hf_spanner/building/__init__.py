@@ -41,7 +41,7 @@ def build_model(
     labels: list[str],
     settings: Mapping[str, Any],
     encoder: str,
-    data: Mapping[str, Iterable[Mapping]],
+    data: Mapping[Any, Iterable[Any]],
     vectors: VectorArguments,
     seed: int = 42,
     folder: Path | None = None,

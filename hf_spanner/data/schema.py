@@ -54,7 +54,7 @@ def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets
     from datasets import ClassLabel, Features, List, Value
 
     label = Value("string") if labels is None else ClassLabel(names=several("labels", labels))
-    columns = {
+    columns: Any = {
         "id": Value("string"),
         "doc_id": Value("string"),
         "tokens": List(Value("string")),

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import CommitInfo
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase, Trainer
-from transformers.trainer_utils import EvalPrediction
+from transformers.trainer_utils import EvalPrediction, TrainOutput
 
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
-from ..modeling.decoding import entities_to_tensor, tensor_to_entities
+from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
 from ..modeling.folders import whole_or_not_at_all
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
@@ -61,10 +62,12 @@ class NestedNerTrainer(Trainer):
             model,
         )  # needed by `encode` before the base class sets them
         self._scored: Any = None  # the data set under evaluation: scores need its gold
-        self._found: list = []  # the entities of the last evaluation
+        self._found: list[list[Entity]] = []  # the entities of the last evaluation
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
-        self.predictions: dict[str, tuple] = {}  # by split, of the model as it is: entities found and the data set
+        self.predictions: dict[
+            str, tuple[list[list[Entity]], NestedNerDataset]
+        ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
         kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
@@ -171,7 +174,7 @@ class NestedNerTrainer(Trainer):
     def get_test_dataloader(self, test_dataset: Dataset | Iterable):
         return super().get_test_dataloader(self.encode(test_dataset))
 
-    def train(self, *args, **kwargs):
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         self._predictions_at: dict[int, dict] = {}
         output = super().train(*args, **kwargs)
         # What is kept are the predictions of the model as it now is: that of the best step again, or of the last.
@@ -179,7 +182,9 @@ class NestedNerTrainer(Trainer):
         self.predictions = self._predictions_at.get(best or self.state.global_step, {})
         return output
 
-    def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix: str = "eval"):
+    def evaluate(
+        self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
+    ) -> dict[str, float]:
         metrics = super().evaluate(self.encode(eval_dataset), ignore_keys, metric_key_prefix)
         split = "validation" if metric_key_prefix == "eval" else metric_key_prefix
         self.predictions = {**self.predictions, split: (self._found, self._scored)}
@@ -188,7 +193,7 @@ class NestedNerTrainer(Trainer):
         return metrics
 
     @property
-    def results(self) -> dict[str, dict]:
+    def results(self) -> dict[str, dict[str, Any]]:
         """All scores of the model as it is, by the split it was evaluated on."""
         model = model_of(self.model)
         return {
@@ -248,7 +253,13 @@ class NestedNerTrainer(Trainer):
             shutil.copy(file, str(self.args.output_dir))
         super()._push_from_checkpoint(checkpoint_folder)
 
-    def push_to_hub(self, commit_message: str | None = "End of training", token=None, revision=None, **about):
+    def push_to_hub(
+        self,
+        commit_message: str | None = "End of training",
+        token: Any = None,
+        revision: str | None = None,
+        **about: Any,
+    ) -> CommitInfo | None:
         """Upload model, tokenizer, code, card, recipe and results to `args.hub_model_id`; returns the commit.
 
         `about` goes to the card: `language`, `license`, `datasets`, `base_model`, `tags`, `limits`.

@@ -43,11 +43,12 @@ class NestedNer(evaluate.Metric):
         entities = datasets.List(
             {"start": datasets.Value("int64"), "end": datasets.Value("int64"), "label": datasets.Value("string")}
         )
+        columns: Any = {"predictions": entities, "references": entities}
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation="",
             inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": entities, "references": entities}),
+            features=datasets.Features(columns),
         )
 
     # evaluate stores what it is given as Arrow rows and fails on any key beyond the three; models and pipelines add
