@@ -33,9 +33,10 @@ HEADLINE = {
 
 def value_at(figures: Mapping[str, Any], path: Sequence[str]) -> float | None:
     """A number inside nested dicts."""
-    value: Any = figures
+    inside: Any = figures
     for key in path:
-        value = value[key]
+        inside = inside[key]
+    value: float | None = inside
     return value
 
 

@@ -10,7 +10,7 @@ import hf_spanner
 
 ROOT = Path(__file__).resolve().parents[2]
 USER = ast.parse((ROOT / "tests" / "typing" / "user.py").read_text(encoding="utf-8"))
-STRICT = ("", ".auto", ".data.*", ".default", ".errors", ".evaluation.*", ".loading", ".metrics.*")
+STRICT = ("", ".auto", ".data.*", ".default", ".errors", ".evaluation.*", ".loading", ".metrics.*", ".report.*")
 
 
 @pytest.fixture(scope="module")
