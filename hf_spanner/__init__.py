@@ -13,7 +13,7 @@ Importing the package registers its configurations and models with the Auto clas
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0.dev0"
 
@@ -34,7 +34,9 @@ from .modeling.pipeline_nested_ner import NestedNerPipeline  # noqa: E402
 register_all()
 
 
-def _publish(model_or_pipeline, repo_id: str, **kwargs):
+def _publish(
+    model_or_pipeline: NestedNerPreTrainedModel | NestedNerPipeline, repo_id: str, **kwargs: Any
+) -> "CommitInfo":
     """What `push_to_hub` of a model or a pipeline does with the package; imported when it is used."""
     from .hub.publishing import publish
 
@@ -84,6 +86,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no name that does not exist
+    from huggingface_hub import CommitInfo
+
     from .building.glove import train_glove
     from .building.vectors import read_vectors
     from .data import load_nested_ner

@@ -1,7 +1,9 @@
 """The approaches, and their registration with the Auto classes of transformers."""
 
+import os
 from collections import OrderedDict
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from transformers import AutoConfig, AutoModel, AutoModelForTokenClassification
 from transformers.models.auto.auto_factory import _BaseAutoModelClass, _LazyAutoMapping
@@ -9,6 +11,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from .default import DefaultModel
+from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 
@@ -29,8 +32,9 @@ NAMES = (
 def _model_class(name: str) -> type[NestedNerPreTrainedModel]:
     """The model of an approach: the class in its file whose configuration has its name."""
     for value in vars(import_module(f".modeling.modeling_{name}", __package__)).values():
-        is_model = isinstance(value, type) and issubclass(value, NestedNerPreTrainedModel)
-        if is_model and value.config_class.model_type == name:
+        if not isinstance(value, type) or not issubclass(value, NestedNerPreTrainedModel):
+            continue
+        if value.config_class.model_type == name:
             return value
     raise ImportError(f"modeling_{name}.py has no model whose configuration has model_type = {name!r}.")
 
@@ -41,7 +45,17 @@ APPROACHES: dict[str, type[NestedNerPreTrainedModel]] = {name: _model_class(name
 class AutoModelForNestedNer(_BaseAutoModelClass):
     """Loads a model of any approach: `AutoModelForNestedNer.from_pretrained("me/span-ner-genia")`."""
 
-    _model_mapping = _LazyAutoMapping(CONFIG_MAPPING_NAMES, OrderedDict())
+    _model_mapping: Any = _LazyAutoMapping(CONFIG_MAPPING_NAMES, OrderedDict())
+
+    if TYPE_CHECKING:  # as inherited, where they are known to return some object
+
+        @classmethod
+        def from_pretrained(
+            cls, pretrained_model_name_or_path: str | os.PathLike[str], *model_args: Any, **kwargs: Any
+        ) -> NestedNerPreTrainedModel: ...
+
+        @classmethod
+        def from_config(cls, config: NestedNerConfig, **kwargs: Any) -> NestedNerPreTrainedModel: ...
 
 
 def approach(name: str) -> type[NestedNerPreTrainedModel]:

@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "default_model"
 NAME = "default"
@@ -19,16 +20,16 @@ def folder_of(name: str | Path | None) -> str:
     return str(FOLDER)
 
 
-class DefaultModel(dict):
+class DefaultModel(dict[str, Any]):
     """What `transformers.pipeline("nested-ner")` finds when no model is named: the default model, looked up then.
 
     transformers would warn that no revision was named. There is none: the checkpoint is part of the installed version.
     """
 
-    def __contains__(self, key) -> bool:
-        return key == "model"
+    def __contains__(self, key: object) -> bool:
+        return bool(key == "model")
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> tuple[str, None]:
         if key != "model":
             raise KeyError(key)
         folder = folder_of(NAME)

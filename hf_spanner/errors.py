@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub
 from huggingface_hub import errors as hub
@@ -97,7 +98,7 @@ def _explain_content(cause: BaseException, name: str, revision: str | None, doin
     return None
 
 
-def check_file_names(name: str, **hub_arguments) -> None:
+def check_file_names(name: str, **hub_arguments: Any) -> None:
     """Refuse a tokenizer whose configuration names files outside its own folder."""
     file = cached_file(name, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False, **hub_arguments)
     config = json.loads(Path(file).read_text(encoding="utf-8")) if file else {}

@@ -41,7 +41,9 @@ def pipeline(
         name, loading = folder_of(model), {**kwargs.pop("model_kwargs", {}), **loading}
         model = _load_model(name, revision, token, **loading)
         tokenizer = tokenizer or _load_tokenizer(name, revision, token)
-    return transformers.pipeline("nested-ner", model=model, tokenizer=tokenizer, **kwargs)
+    make: Any = transformers.pipeline  # its overloads name the tasks of transformers alone
+    ner: NestedNerPipeline = make("nested-ner", model=model, tokenizer=tokenizer, **kwargs)
+    return ner
 
 
 def load_model(
@@ -96,9 +98,10 @@ def _load_model(
             saved.threshold = type(saved).threshold
     hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
-        return AutoModelForNestedNer.from_pretrained(
+        model: NestedNerPreTrainedModel = AutoModelForNestedNer.from_pretrained(
             name, config=saved, ignore_mismatched_sizes=labels is not None, **hub, **loading
         )
+    return model
 
 
 def _load_tokenizer(name: str, revision: str | None, token: str | None) -> PreTrainedTokenizerBase:
@@ -135,17 +138,18 @@ def load_tokenizer(name_or_path: str | Path, **kwargs: Any) -> PreTrainedTokeniz
     return tokenizer
 
 
-def _needs_space(tokenizer) -> bool:
+def _needs_space(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether " word" and "word" get different ids, as the two would inside a text and at its start."""
     alone, inside = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("word", " word"))
-    return alone != inside
+    return bool(alone != inside)
 
 
-def _with_prefix_space(pre_tokenizer):
+def _with_prefix_space(pre_tokenizer: Any) -> Any:
     """The same pre-tokenizer with its byte-level step adding a prefix space."""
     if isinstance(pre_tokenizer, pre_tokenizers.ByteLevel):
         pre_tokenizer.add_prefix_space = True
     elif isinstance(pre_tokenizer, pre_tokenizers.Sequence):
-        steps = [pre_tokenizer[i] for i in range(len(pre_tokenizer))]
+        sequence: Any = pre_tokenizer  # whose stub knows no length
+        steps = [sequence[i] for i in range(len(sequence))]
         return pre_tokenizers.Sequence([_with_prefix_space(step) for step in steps])
     return pre_tokenizer

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
@@ -102,13 +102,13 @@ class NestedNerConfig(PreTrainedConfig):
     full_batch = False  # whether all of an epoch makes one step (sng)
     _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package
 
-    encoder_config: dict | PreTrainedConfig | None = None
-    max_span_length: int = 10
+    encoder_config: Any = None  # a PreTrainedConfig from `__post_init__` on, or None
+    max_span_length: int | None = 10
     max_subwords: int = 512
     word_pooling: str = "max"
     word_splitter: str = "compound"
     overlap: str = "nested"
-    threshold: float | dict | None = None
+    threshold: float | dict[str, float] | None = None
     context_sentences: int = 0
     multi_label: bool = False
     exclusive_labels: bool = False
@@ -124,7 +124,7 @@ class NestedNerConfig(PreTrainedConfig):
     loss_reduction: str = "span"
     int8_embeddings: bool = False
 
-    def __post_init__(self, **kwargs):
+    def __post_init__(self, **kwargs: Any) -> None:
         if (labels := kwargs.pop("labels", None)) is not None:
             self.id2label = dict(enumerate(check_labels(labels)))
         if isinstance(self.encoder_config, dict):
@@ -138,7 +138,8 @@ class NestedNerConfig(PreTrainedConfig):
                 set_dropout(self.encoder_config, self.encoder_dropout)
         super().__post_init__(**kwargs)
         if self.id2label is not None:
-            self.label2id = {label: index for index, label in self.id2label.items()}
+            names: dict[Any, Any] = self.id2label
+            self.label2id = {label: index for index, label in names.items()}
         self._check()
 
     def _check(self) -> None:
@@ -174,7 +175,7 @@ class NestedNerConfig(PreTrainedConfig):
                 f"{name}={value} must not be negative." if least == 0 else f"{name}={value} must be at least {least}."
             )
 
-    def check_inference(self, settings: dict) -> None:
+    def check_inference(self, settings: dict[str, Any]) -> None:
         """For approaches with inference parameters of their own: raise a ValueError for values out of range."""
 
     @classmethod
@@ -185,7 +186,8 @@ class NestedNerConfig(PreTrainedConfig):
     @property
     def labels(self) -> list[str]:
         """The entity types in the order of their ids."""
-        return [self.id2label[index] for index in range(len(self.id2label))]
+        names: Any = self.id2label  # by number: `__post_init__` has made it so
+        return [names[index] for index in range(len(names))]
 
     @property
     def hidden_size(self) -> int:
@@ -194,7 +196,7 @@ class NestedNerConfig(PreTrainedConfig):
     @property
     def num_classes(self) -> int:
         """Of a span's logits: the labels and, unless each has a sigmoid of its own, none."""
-        return self.num_labels + (0 if self.multi_label else 1)
+        return len(self.labels) + (0 if self.multi_label else 1)
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -220,7 +222,7 @@ def is_remote(cls: type) -> bool:
     return cls.__module__.startswith("transformers_modules.")
 
 
-def without_refused(config_dict: dict, also: tuple[str, ...] = ()) -> dict:
+def without_refused(config_dict: dict[str, Any], also: tuple[str, ...] = ()) -> dict[str, Any]:
     """A configuration as read from a file, without what a file may not decide; that is said if it was there."""
     if refused := [name for name in REFUSED_FIELDS if config_dict.get(name)]:
         logger.warning(
@@ -250,7 +252,7 @@ def set_dropout(encoder_config: PreTrainedConfig, rate: float) -> None:
         setattr(encoder_config, name, rate)
 
 
-def check_labels(labels) -> list[str]:
+def check_labels(labels: Any) -> list[str]:
     """A list of distinct, non-empty names, or a sentence that says what is wrong."""
     if isinstance(labels, str):
         raise TypeError(f"labels must be a list of names, not the string {labels!r}.")

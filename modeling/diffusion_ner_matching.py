@@ -48,6 +48,8 @@ class HungarianMatcher:
             classes = logits[row].float().softmax(-1)[:, gold[:, 2]]
             cost = -self.boundary_weight * boundaries - self.class_weight * classes  # (K, M)
             if self.distance_weight:
+                if spans is None or num_words is None:
+                    raise ValueError(f"distance_weight={self.distance_weight} needs `spans` and `num_words`.")
                 distance = torch.cdist(spans[row].float(), gold[:, :2].float(), p=1)
                 cost += self.distance_weight * distance / num_words[row].clamp(min=1)
             chosen, of = assign(cost.cpu().numpy())

@@ -72,7 +72,9 @@ class SpanDenoiser(nn.Module):
         self, d: int, classes: int, representation: str, layers: int, heads: int, ffn_size: int, dropout: float
     ):
         super().__init__()
-        self.start = self.end = self.join = None
+        self.start: nn.Linear | None = None
+        self.end: nn.Linear | None = None
+        self.join: nn.Linear | None = None
         if representation == "boundary":
             self.start, self.end, self.join = nn.Linear(d, d), nn.Linear(d, d), nn.Linear(2 * d, d)
         self.dropout = nn.Dropout(dropout)
@@ -119,7 +121,7 @@ class SpanDenoiser(nn.Module):
 
     def represent(self, words: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
         """The vectors `(B, K, d)` of noisy spans."""
-        if self.join is None:
+        if self.start is None or self.end is None or self.join is None:
             return mean_of_spans(words, spans)
         row = torch.arange(len(words), device=words.device).unsqueeze(1)
         start = self.dropout(self.start(words))[row, spans[..., 0]]

@@ -5,7 +5,7 @@ Its blocks are the encoder's own, copied or shared; only the attention's inputs 
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -29,7 +29,7 @@ class Block(NamedTuple):
     feed_forward: Callable[[torch.Tensor], torch.Tensor]  # s → LayerNorm(s + FFN(s))
 
 
-def _bert_block(layer: nn.Module) -> Block:
+def _bert_block(layer: Any) -> Block:
     attention = layer.attention.self
     return Block(
         query=attention.query,
@@ -42,7 +42,7 @@ def _bert_block(layer: nn.Module) -> Block:
     )
 
 
-def _distilbert_block(layer: nn.Module) -> Block:
+def _distilbert_block(layer: Any) -> Block:
     attention = layer.attention
     return Block(
         query=attention.q_lin,
@@ -65,7 +65,7 @@ _BLOCKS = {
 }
 
 
-def encoder_layers(encoder: nn.Module) -> nn.ModuleList:
+def encoder_layers(encoder: Any) -> nn.ModuleList:
     """The blocks of an encoder whose blocks can be reused, or an error that names the families that can."""
     model_type = getattr(encoder.config, "model_type", None)
     if model_type not in _BLOCKS:
@@ -76,7 +76,7 @@ def encoder_layers(encoder: nn.Module) -> nn.ModuleList:
     return encoder.transformer.layer if model_type == "distilbert" else encoder.encoder.layer
 
 
-def read_block(layer: nn.Module, encoder: nn.Module) -> Block:
+def read_block(layer: nn.Module, encoder: Any) -> Block:
     """The parts of a block (the encoder's own or a copy) of this encoder's family."""
     return _BLOCKS[encoder.config.model_type](layer)
 
@@ -139,7 +139,9 @@ class SpanTransformer(nn.Module):
             words drawn anew for every span would need O(T·K²·d) memory.
     """
 
-    def __init__(self, encoder: nn.Module, depth: int, aggregation: str, dropout: float, share_weights: bool):
+    _gradient_checkpointing_func: Callable[..., torch.Tensor]  # set by transformers
+
+    def __init__(self, encoder: Any, depth: int, aggregation: str, dropout: float, share_weights: bool):
         super().__init__()
         self.depth = depth
         layers = encoder_layers(encoder)[-depth:]

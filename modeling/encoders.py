@@ -9,7 +9,7 @@ from transformers import AutoModel
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
 
-def encoder_config_of(saved):
+def encoder_config_of(saved: Any) -> Any:
     """The encoder's part of a saved configuration: the whole, unless it is that of a nested NER model.
 
     So an approach can start from the encoder that another was trained with.
@@ -20,7 +20,7 @@ def encoder_config_of(saved):
     return config
 
 
-def load_encoder(name_or_path: str, saved, **hub) -> nn.Module:
+def load_encoder(name_or_path: str, saved: Any, **hub: Any) -> Any:
     """The encoder itself, in single precision, from a checkpoint with the configuration `saved`."""
     kwargs = {"config": saved, "dtype": torch.float32, **hub}
     if encoder_config_of(saved) is saved:
@@ -30,7 +30,7 @@ def load_encoder(name_or_path: str, saved, **hub) -> nn.Module:
     return model.encoder
 
 
-def last_layers(encoder: nn.Module, number: int) -> nn.ModuleList:
+def last_layers(encoder: Any, number: int) -> nn.ModuleList:
     """The last so many of the encoder's layers."""
     depth = encoder.config.num_hidden_layers
     if number > depth:
@@ -41,7 +41,7 @@ def last_layers(encoder: nn.Module, number: int) -> nn.ModuleList:
     raise ValueError(f"The layers of a {encoder.config.model_type} encoder were not found: leave fresh_layers out.")
 
 
-def max_positions(encoder: nn.Module) -> int:
+def max_positions(encoder: Any) -> int:
     """The most sub-words that the encoder's position table holds, special tokens included (512 if it has no table)."""
     for name, module in encoder.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
@@ -50,15 +50,18 @@ def max_positions(encoder: nn.Module) -> int:
     return getattr(encoder.config, "max_position_embeddings", None) or 512
 
 
-def encoder_kwargs(encoder_config) -> dict:
+def encoder_kwargs(encoder_config: Any) -> dict[str, Any]:
     """No pooler: nothing uses it, and unused parameters break data-parallel training."""
-    encoder_class = MODEL_MAPPING[type(encoder_config)]
+    encoder_class: Any = MODEL_MAPPING[type(encoder_config)]
     has_pooler = "add_pooling_layer" in inspect.signature(encoder_class.__init__).parameters
     return {"add_pooling_layer": False} if has_pooler else {}
 
 
 class Int8Embedding(nn.Module):
     """An embedding whose row v is `weight[v] · scale[v]`, for inference: half of a small encoder is its vocabulary."""
+
+    weight: torch.Tensor
+    scale: torch.Tensor
 
     def __init__(self, num_embeddings: int, embedding_dim: int):
         super().__init__()

@@ -64,7 +64,7 @@ def modeling_files() -> set[str]:
     return {file.name for file in here.glob("*.py") if file.name != "__init__.py"} | set(RETIRED)
 
 
-def remove_other_code(folder: str | os.PathLike, source: str, needed: Path) -> None:
+def remove_other_code(folder: str | os.PathLike[str], source: str, needed: Path) -> None:
     """Remove what a model of another approach left in `folder`: the files beside `source` that are not needed."""
     if Path(folder).resolve() == Path(source).resolve().parent:
         return

@@ -14,7 +14,8 @@ class SpanReader:
 
     def __init__(self, words: torch.Tensor, num_words: torch.Tensor):
         self.words, self.num_words, self.length = words.flatten(0, 1), num_words, words.size(1)  # (B * T, d)
-        self._table, self._longest, self._grid = None, 0, words
+        self._longest, self._grid = 0, words
+        self._table: torch.Tensor  # made by the first `pooled`
 
     def inner(self, spans: Spans) -> tuple[torch.Tensor, torch.Tensor]:
         """The first and the last word, as indices of `words`."""

@@ -1,6 +1,7 @@
 """Word vectors, characters, part-of-speech tags and a BiLSTM beside and above the encoder (Shen et al., 2021, 2.1)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,6 +14,9 @@ from .word_inputs import NUM_CHARACTERS, word_key
 
 class WordVectors(nn.Module):
     """A frozen table of word vectors that is read by `word_key`: words and vectors both lie in the model's weights."""
+
+    keys: torch.Tensor
+    vectors: torch.Tensor
 
     def __init__(self, num_words: int, dim: int):
         super().__init__()
@@ -57,7 +61,7 @@ class CharacterLstm(nn.Module):
 class TokenRepresentation(nn.Module):
     """h_i = BiLSTM([x^lm; x^pos; x^w; x^char]), each part but the encoder's x^lm only if the configuration has it."""
 
-    def __init__(self, config):
+    def __init__(self, config: Any):
         super().__init__()
         self.dropout = nn.Dropout(config.dropout)
         self.pos = nn.Embedding(len(config.pos_tags) + 2, config.pos_dim, padding_idx=0) if config.pos_dim else None

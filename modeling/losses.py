@@ -44,7 +44,7 @@ def grid_loss(
         max_negatives: how many spans without an entity are drawn from each sentence; None for all.
     """
     _, length, max_span, _ = logits.shape
-    targets = span_targets(gold.entities, length, max_span, config.num_labels)  # (B, T, K, m)
+    targets = span_targets(gold.entities, length, max_span, len(config.labels))  # (B, T, K, m)
     mask = span_mask(num_words, length, max_span)
     is_entity = targets.any(-1)
     if max_negatives is None:
@@ -57,7 +57,7 @@ def grid_loss(
             num_words,
             length,
             max_span,
-            config.num_labels,
+            len(config.labels),
             config.boundary_smoothing,
             config.smoothing_size,
             keep_long=config.smooth_long_entities,

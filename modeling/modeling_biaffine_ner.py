@@ -113,7 +113,7 @@ class WordLstm(BiLstm):
     def __init__(self, config: BiaffineNerConfig):
         super().__init__(config.hidden_size, config.lstm_size, config.lstm_dropout)
 
-    def forward(self, words: torch.Tensor, num_words: torch.Tensor) -> torch.Tensor:
+    def forward(self, words: torch.Tensor, num_words: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         ones = list_spans(num_words, words.size(1), 1, 1)
         read = super().forward(words.flatten(0, 1).index_select(0, ones.cell), ones)
         return fill_cells(read, ones.cell, *words.shape[:2])
@@ -125,6 +125,7 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
     The loss is summed over all spans of a sentence and averaged over sentences, as DSpERT's.
     """
 
+    config: BiaffineNerConfig
     config_class = BiaffineNerConfig
 
     def __init__(self, config: BiaffineNerConfig):

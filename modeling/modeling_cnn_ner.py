@@ -53,6 +53,7 @@ class GridConvolution(nn.Module):
 class CnnNerForNestedNer(NestedNerPreTrainedModel):
     """Words → biaffine features R of all spans → convolutions R' → Linear(GELU(R + R'))."""
 
+    config: CnnNerConfig
     config_class = CnnNerConfig
 
     def __init__(self, config: CnnNerConfig):
@@ -77,10 +78,11 @@ class CnnNerForNestedNer(NestedNerPreTrainedModel):
         for layer in self.layers:
             grid = layer(grid, mask)
         z = nn.functional.gelu(features + grid)
-        output = NestedNerOutput(logits=self.output(z))
+        logits: torch.Tensor = self.output(z)
+        output = NestedNerOutput(logits=logits)
         if states.output_span_representations:
             output.span_representations = z
         if gold is not None:
-            total, count = grid_loss(output.logits, states.num_words, gold, self.config)
+            total, count = grid_loss(logits, states.num_words, gold, self.config)
             output.losses = {"spans": reduce_loss(total, count, len(words), self.config.loss_reduction)}
         return output

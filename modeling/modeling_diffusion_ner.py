@@ -1,6 +1,7 @@
 """DiffusionNER (Shen et al., 2023): entities are made from noisy spans by removing the noise of their boundaries."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -90,7 +91,7 @@ class DiffusionNerConfig(NestedNerConfig):
     boundary_weight: float = 1.0
     distance_weight: float = 0.0
     none_weight: float | None = None
-    threshold: float | dict | None = 2.5 / 3
+    threshold: float | dict[str, float] | None = 2.5 / 3
     max_span_length: int | None = None
 
     def _check(self) -> None:
@@ -122,12 +123,12 @@ class DiffusionNerConfig(NestedNerConfig):
     @property
     def num_classes(self) -> int:
         """None is one of the types of a span; `multi_label` is about predictions that share a span."""
-        return self.num_labels + 1
+        return len(self.labels) + 1
 
     def reach(self) -> Reach:
         return Reach(longest=self.max_span_length, per_text=self.num_noisy_spans)
 
-    def check_inference(self, settings: dict) -> None:
+    def check_inference(self, settings: dict[str, Any]) -> None:
         if not 1 <= settings["num_steps"] <= self.timesteps:
             raise ValueError(
                 f"num_steps={settings['num_steps']} must lie between 1 and the {self.timesteps} timesteps of training."
@@ -182,6 +183,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
     ```
     """
 
+    config: DiffusionNerConfig
     config_class = DiffusionNerConfig
     inference_parameters = SAMPLING
 
@@ -216,10 +218,13 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
 
     def noise(self, states: WordStates) -> SentenceNoise:
         """Noise of which the same text gets the same share in every batch."""
+        assert states.input_ids is not None  # `encode` has put them there
         texts = [ids[of >= 0].tolist() for ids, of in zip(states.input_ids, states.word_ids, strict=True)]
         return seeded_noise(states.inference["seed"], texts, states.words.device)
 
-    def denoise(self, words: torch.Tensor, mask: torch.Tensor, num_words: torch.Tensor, x: torch.Tensor, times):
+    def denoise(
+        self, words: torch.Tensor, mask: torch.Tensor, num_words: torch.Tensor, x: torch.Tensor, times: list[int]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What the network makes of noisy states x `(B, K, 2)` at `times (B,)`: logits of types, left and right."""
         spans = spans_of_states(x, num_words, self.config.scale, self.config.span_state)
         return self.denoiser(words, mask, spans, torch.as_tensor(times, device=words.device))
@@ -298,7 +303,8 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         x = noise.normal(num_noisy_spans, 2)
         going = torch.arange(len(words), device=words.device)  # the rows that are not settled
         steps = torch.zeros_like(going)
-        answer, before = None, None
+        answer: tuple[torch.Tensor, ...] | None = None
+        before: torch.Tensor | None = None
         for step, time in enumerate(times):
             prediction = self.denoise(
                 words[going], states.mask[going], num_words[going], x[going], [time] * len(going)
@@ -306,7 +312,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
             answer = (
                 prediction
                 if answer is None
-                else [old.index_copy(0, going, new) for old, new in zip(answer, prediction, strict=True)]
+                else tuple(old.index_copy(0, going, new) for old, new in zip(answer, prediction, strict=True))
             )
             steps[going] += 1
             if step + 1 == len(times):
@@ -325,6 +331,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
                     if len(going) == 0:
                         break
                 before = now
+        assert answer is not None  # there is one step at least
         logits, left, right = answer
         return DiffusionNerOutput(logits=logits, left=left, right=right, steps=steps)
 
@@ -333,6 +340,8 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         config = self.config
         defaults = thresholds_of(config.threshold, config.labels)
         limits = [own if given is None else given for given, own in zip(thresholds, defaults, strict=True)]
+        assert output.left is not None and output.right is not None  # `generate` gives all
+        assert output.logits is not None and output.num_words is not None
         p_left, left = output.left.float().sigmoid().max(-1)  # (B, K)
         p_right, right = output.right.float().sigmoid().max(-1)
         p_type, types = output.logits.float().softmax(-1).max(-1)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -48,6 +49,7 @@ class DspertConfig(NestedNerConfig):
 
     model_type = "dspert"
 
+    max_span_length: int = 10
     span_depth: int | None = None
     share_weights: bool = False
     aggregation: str = "max"
@@ -117,8 +119,9 @@ class SpanClassifier(nn.Module):
         bound = math.sqrt(3 / self.sizes.embedding_dim)
         init.uniform_(self.sizes.weight, -bound, bound)
         if self.ffn is not None:
-            init.kaiming_uniform_(self.ffn[0].weight, nonlinearity="relu")
-            init.zeros_(self.ffn[0].bias)
+            hidden: Any = self.ffn[0]
+            init.kaiming_uniform_(hidden.weight, nonlinearity="relu")
+            init.zeros_(hidden.bias)
         init.xavier_uniform_(self.output.weight)
         init.zeros_(self.output.bias)
 
@@ -136,12 +139,16 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     ```
     """
 
+    config: DspertConfig
     config_class = DspertConfig
     pretrained_prefixes = ("encoder.", "span_transformer.blocks.")
 
     def __init__(self, config: DspertConfig):
         super().__init__(config)
-        self.span_transformer = self.aggregate = self.word_lstm = self.span_lstm = None
+        self.span_transformer: SpanTransformer | None = None
+        self.aggregate: Aggregation | None = None
+        self.word_lstm: BiLstm | None = None
+        self.span_lstm: BiLstm | None = None
         size = config.hidden_size
         if config.depth > 0:
             self.span_transformer = SpanTransformer(
@@ -165,7 +172,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         if self.span_transformer is not None:
             self.span_transformer.copy_weights(self.encoder)
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         if self.config.depth > 0:  # the span Transformer reads all layers
             kwargs["output_hidden_states"] = True
         return super().run_encoder(input_ids, attention_mask, **kwargs)
@@ -187,17 +194,18 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
             deep = self.span_transformer(layers, spans, longest, self.encoder)
             vectors = torch.cat([words, self.along_lines(self.span_lstm or self.word_lstm, deep, spans)])
             row, start, size = (torch.cat(pair) for pair in zip(ones[:3], spans[:3], strict=True))
-        z, logits = self.classifier(vectors, size)  # (N, d_z), (N, classes)
+        z, scores = self.classifier(vectors, size)  # (N, d_z), (N, classes)
 
         cells = (row * length + start) * max_span + size - 1
-        output = NestedNerOutput(logits=fill_cells(logits, cells, batch, length, max_span))
+        logits = fill_cells(scores, cells, batch, length, max_span)
+        output = NestedNerOutput(logits=logits)
         if states.output_span_representations:
             output.span_representations = fill_cells(z, cells, batch, length, max_span)
         if gold is not None:
             if self.config.span_unit == "subword":
                 offsets = word_offsets(states.word_ids, states.words.size(1))
                 gold = dataclasses.replace(gold, entities=entities_in_subwords(gold.entities, offsets))
-            total, count = grid_loss(output.logits, units.num_words, gold, self.config)
+            total, count = grid_loss(logits, units.num_words, gold, self.config)
             output.losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
         return self.in_words(output, states)
 
@@ -205,8 +213,11 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     def along_lines(lstm: BiLstm | None, vectors: torch.Tensor, spans: SpanList) -> torch.Tensor:
         return vectors if lstm is None else lstm(vectors, spans)
 
-    def shallow(self, words, ones: SpanList, spans: SpanList, max_span: int, shape: tuple[int, int]) -> torch.Tensor:
+    def shallow(
+        self, words: torch.Tensor, ones: SpanList, spans: SpanList, max_span: int, shape: tuple[int, int]
+    ) -> torch.Tensor:
         """L̃ = 0: spans of 1..K words aggregated from the top words, `(N, d)`."""
+        assert self.aggregate is not None  # made where L̃ = 0
         if self.classifier.ffn is None:
             words = self.classifier.dropout(words)
         pooled = list(self.aggregate(fill_cells(words, ones.cell, *shape), max_span))
@@ -228,14 +239,15 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
 
     def in_words(self, output: NestedNerOutput, states: WordStates) -> NestedNerOutput:
         """The output on the grid of words, which is what leaves the model."""
-        if self.config.span_unit == "word":
+        logits = output.logits
+        if self.config.span_unit == "word" or logits is None:
             return output
         length = states.words.size(1)
         offsets, max_span = word_offsets(states.word_ids, length), min(self.config.max_span_length, length)
-        never = torch.full_like(output.logits[0, 0, 0], torch.finfo(output.logits.dtype).min)
+        never = torch.full_like(logits[0, 0, 0], torch.finfo(logits.dtype).min)
         if not self.config.multi_label:
             never[0] = 0.0  # surely none
-        output.logits = on_word_grid(output.logits, offsets, max_span, never)
+        output.logits = on_word_grid(logits, offsets, max_span, never)
         if output.span_representations is not None:
             blank = torch.zeros_like(output.span_representations[0, 0, 0])
             output.span_representations = on_word_grid(output.span_representations, offsets, max_span, blank)

@@ -1,6 +1,7 @@
 """Locate and Label (Shen et al., 2021): propose seeds, filter them, move their boundaries, label the rest, decode."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -81,7 +82,7 @@ class LocateAndLabelConfig(NestedNerConfig):
     filter_threshold: float = 1 / 6
     soft_nms_decay: float = 0.9
     soft_nms_iou: float = 0.6
-    threshold: float | dict | None = 0.5
+    threshold: float | dict[str, float] | None = 0.5
     dropout: float = 0.5
     last_layers: int = 1
     lstm_size: int = 0
@@ -176,6 +177,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
     ```
     """
 
+    config: LocateAndLabelConfig
     config_class = LocateAndLabelConfig
 
     def __init__(self, config: LocateAndLabelConfig):
@@ -200,20 +202,27 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             config |= {"vector_words": len(vectors.words), "vector_dim": table.size(1)}
             config.setdefault("vectors_lowercase", vectors.lowercase)
         model = super().from_encoder(name_or_path, labels, **config)
-        if vectors is not None:
+        if model.tokens.vectors is not None and vectors is not None:
             model.tokens.vectors.fill(vectors.words, table[2:], table[1])
         return model
 
     # ------------------------------------------------------------------------------------------ token representation
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         if self.config.last_layers == 1:
             return super().run_encoder(input_ids, attention_mask, **kwargs)
-        encoded = super().run_encoder(input_ids, attention_mask, **{**kwargs, "output_hidden_states": True})
+        encoded: Any = super().run_encoder(input_ids, attention_mask, **{**kwargs, "output_hidden_states": True})
         encoded.last_hidden_state = torch.stack(encoded.hidden_states[-self.config.last_layers :]).mean(0)
         return encoded
 
-    def encode(self, input_ids, attention_mask, word_ids, num_words, **kwargs) -> WordStates:
+    def encode(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        word_ids: torch.Tensor | None,
+        num_words: torch.Tensor | None,
+        **kwargs: Any,
+    ) -> WordStates:
         inputs = {name: kwargs.pop(name) for name in WORD_INPUTS if name in kwargs}
         states = super().encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
         states.words = self.tokens(states.words, num_words, **inputs)
@@ -252,7 +261,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         seeds = join(seeds, gold_spans(entities))
         if self.config.negative_ratio is None:
             return seeds
-        positive = pair(seeds, entities, self.config.num_labels).iou >= self.config.alpha1
+        positive = pair(seeds, entities, len(self.config.labels)).iou >= self.config.alpha1
         ratio, extra = self.config.negative_ratio, self.config.extra_negatives
         return seeds.at(sample_examples(positive, seeds.row, len(num_words), ratio, extra))
 
@@ -292,13 +301,13 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     def filter_loss(self, seeds: Spans, logits: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
         """Eq. 12: focal loss, seeds weighted by their IoU."""
-        overlap, alpha = pair(seeds, entities, self.config.num_labels).iou, self.config.alpha1
+        overlap, alpha = pair(seeds, entities, len(self.config.labels)).iou, self.config.alpha1
         losses = focal_loss(logits.float(), overlap >= alpha, self.config.gamma)
         return mean(soft_weights(overlap, alpha, self.config.eta) * losses)
 
     def regressor_loss(self, proposals: Spans, offsets: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
         """Eq. 13 over the proposals that belong to an entity. Nothing is rounded or clamped: it can always repair."""
-        gold = pair(proposals, entities, self.config.num_labels)
+        gold = pair(proposals, entities, len(self.config.labels))
         gold_start, gold_end = gold.start.float(), gold.end.float()
         left, right = offsets.float().unbind(-1)
         targets = torch.stack([gold_start - proposals.start, gold_end - proposals.end], dim=-1)
@@ -308,7 +317,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     def classifier_loss(self, spans: Spans, logits: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
         """Eq. 16 for the spans as they are after the shift, paired anew: a gold span is never taught to be none."""
-        gold, alpha = pair(spans, entities, self.config.num_labels), self.config.alpha2
+        gold, alpha = pair(spans, entities, len(self.config.labels)), self.config.alpha2
         labels = gold.labels & (gold.iou >= alpha).unsqueeze(1)  # (N, m)
         if self.config.multi_label:
             losses = nn.functional.binary_cross_entropy_with_logits(logits.float(), labels.float(), reduction="none")
@@ -324,13 +333,14 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
         A score can only fall: what does not reach the threshold before need not be looked at.
         """
+        assert output.spans is not None and output.logits is not None  # `collect` gives both
         mask = output.spans[..., 0] >= 0
         logits, mask = output.logits.unsqueeze(2), mask.unsqueeze(2)  # a grid whose "words" are the spans
         found = span_candidates(logits, mask, self.config.labels, thresholds, self.config.multi_label)
         limits = dict(zip(self.config.labels, thresholds, strict=True))
         result = []
         for places, entities in zip(output.spans.tolist(), found, strict=True):
-            entities = [Entity(*places[e.start], e.label, e.score) for e in entities]
+            entities = [Entity(places[e.start][0], places[e.start][1], e.label, e.score) for e in entities]
             entities = soft_nms(entities, self.config.soft_nms_decay, self.config.soft_nms_iou)
             result.append([e for e in entities if e.score >= (limits[e.label] or 0)])
         return result

@@ -1,6 +1,6 @@
 """The base of every approach: an encoder, words from its sub-words, a head, and (if bundled) a tagging head too."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -69,7 +69,7 @@ class WordStates:
     mask: torch.Tensor  # (B, T), a prefix of true values in every row
     num_words: torch.Tensor  # (B,)
     sentence: torch.Tensor  # (B, d), the vector of [CLS]
-    encoder: ModelOutput  # the encoder's own output
+    encoder: Any  # the encoder's own output, a ModelOutput
     attention_mask: torch.Tensor  # (B, S)
     word_ids: torch.Tensor  # (B, S)
     input_ids: torch.Tensor | None = None  # (B, S)
@@ -93,8 +93,9 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
     ```
     """
 
+    __call__: Callable[..., NestedNerOutput]
     config: NestedNerConfig
-    config_class = NestedNerConfig
+    config_class: type[NestedNerConfig] = NestedNerConfig
     base_model_prefix = "encoder"
     main_input_name = "input_ids"
     supports_gradient_checkpointing = True
@@ -116,11 +117,11 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         if config.int8_embeddings:
             table = self.encoder.get_input_embeddings()
             self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
-        self.tagger = None
+        self.tagger: TaggingHead | None = None
         if "seq" in config.heads:
-            self.tagger = TaggingHead(config.hidden_size, config.num_labels, config.dropout, config.use_crf)
+            self.tagger = TaggingHead(config.hidden_size, len(config.labels), config.dropout, config.use_crf)
 
-    def make_encoder(self, config: NestedNerConfig) -> nn.Module:
+    def make_encoder(self, config: Any) -> Any:
         """The encoder with random weights; its output has `last_hidden_state (B, S, d)`."""
         if config.encoder_config is None:
             raise ValueError(
@@ -154,18 +155,20 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         saved = AutoConfig.from_pretrained(name_or_path, **hub)
         encoder_config = encoder_config_of(saved)
         max_subwords = config.pop("max_subwords", None)
-        config = cls.config_class(encoder_config=encoder_config.to_dict(), labels=check_labels(labels), **config)
-        model = cls(config)
+        fields = {"encoder_config": encoder_config.to_dict(), "labels": check_labels(labels), **config}
+        settings = cls.config_class(**fields)
+        model = cls(settings)
         encoder = load_encoder(name_or_path, saved, **hub)
         model.encoder.load_state_dict(encoder.state_dict())
-        if config.fresh_layers:
-            for module in last_layers(model.encoder, config.fresh_layers).modules():
+        if settings.fresh_layers:
+            module: Any
+            for module in last_layers(model.encoder, settings.fresh_layers).modules():
                 module._is_hf_initialized = False
                 model.encoder._init_weights(module)
-        config.encoder_config._name_or_path = ""
+        settings.encoder_config._name_or_path = ""
         # Trained on sentences, no approach gains from more than 512 at once; it is there for who asks.
-        config.max_subwords = max_subwords or min(max_positions(encoder), 512)
-        if config.max_subwords > max_positions(encoder):
+        settings.max_subwords = max_subwords or min(max_positions(encoder), 512)
+        if settings.max_subwords > max_positions(encoder):
             raise ValueError(
                 f"max_subwords={max_subwords} is more than the {max_positions(encoder)} positions of {name_or_path!r}."
             )
@@ -177,7 +180,14 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
 
     # ------------------------------------------------------------------------------------------------ forward
 
-    def encode(self, input_ids, attention_mask, word_ids, num_words, **kwargs) -> WordStates:
+    def encode(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        word_ids: torch.Tensor | None,
+        num_words: torch.Tensor | None,
+        **kwargs: Any,
+    ) -> WordStates:
         """Run the encoder and pool its sub-words into words."""
         if word_ids is None or num_words is None:
             raise ValueError(
@@ -186,8 +196,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             )
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
-        encoded = self.run_encoder(input_ids, attention_mask, **kwargs)
-        states = encoded.last_hidden_state
+        encoded: Any = self.run_encoder(input_ids, attention_mask, **kwargs)
+        states: torch.Tensor = encoded.last_hidden_state
         word_ids = word_ids.masked_fill(attention_mask == 0, -1)
         length = max(int(num_words.max()), 1)
         first = attention_mask.argmax(1)  # 0, unless padded on the left
@@ -202,7 +212,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             input_ids=input_ids,
         )
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         """The encoder's output; words are made of its `last_hidden_state (B, S, d)`. Who needs more asks here."""
         return self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
 
@@ -219,7 +229,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         entities: torch.Tensor | None = None,
         annotated_labels: torch.Tensor | None = None,
         output_span_representations: bool = False,
-        **kwargs,
+        **kwargs: Any,
     ) -> NestedNerOutput:
         """
         Args:
@@ -244,21 +254,23 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         output = self.recognise(states, gold)
         if output_span_representations and output.span_representations is None:
             raise ValueError(f"{self.config.model_type} has no span representations to give; dspert and span_ner do.")
-        if self.is_bundled:
+        if self.is_bundled and self.tagger is not None:
             output.tag_logits = self.tagger(states.words)
             if gold is not None:  # L = α·L_seq + (1 - α)·L_span
                 alpha = self.config.bundle_weight
+                assert alpha is not None and output.losses is not None  # a bundled model; given gold
                 tags = self.tagger.loss(output.tag_logits, gold, states.mask, self.config.loss_reduction)
                 own = {name: (1 - alpha) * term for name, term in output.losses.items()}
                 output.losses = {"tags": alpha * tags, **own}
         if output.losses is not None:
-            output.loss = sum(output.losses.values())
+            total: Any = sum(output.losses.values())  # a tensor: there is a term at least
+            output.loss = total
         output.num_words = num_words
         output.hidden_states = states.encoder.get("hidden_states") if kwargs.get("output_hidden_states") else None
         output.attentions = states.encoder.get("attentions") if kwargs.get("output_attentions") else None
         return output
 
-    def inference_settings(self, **given) -> dict[str, Any]:
+    def inference_settings(self, **given: Any) -> dict[str, Any]:
         """The approach's own inference parameters: those given (and not None), the configuration's for the others."""
         if unknown := sorted(set(given) - set(self.inference_parameters)):
             known = f"only {', '.join(self.inference_parameters)}" if self.inference_parameters else "none"
@@ -298,8 +310,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
 
     # ------------------------------------------------------------------------------------------------- decode
 
-    def candidates(self, output: NestedNerOutput, thresholds: list[float | None]) -> list[list[Entity]]:
-        """Scored entities of the approach's own head, before overlaps are resolved."""
+    def candidates(self, output: Any, thresholds: list[float | None]) -> list[list[Entity]]:
+        """Scored entities of the approach's own head, before overlaps are resolved; `output` is its own too."""
         mask = span_mask(output.num_words, output.logits.size(1), output.logits.size(2))
         return span_candidates(output.logits, mask, self.config.labels, thresholds, self.config.multi_label)
 
@@ -322,6 +334,10 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         head = self.choose_head(head)
         if head == "seq":
             logits = output.tag_logits
+            if logits is None or output.num_words is None or self.tagger is None:
+                raise ValueError(
+                    "There are no tag_logits or num_words in this output: decode what `forward` returned."
+                )
             mask = torch.arange(logits.size(1), device=logits.device) < output.num_words.unsqueeze(1)
             found = self.tagger.candidates(logits, mask, self.config.labels, thresholds)
         else:
@@ -355,6 +371,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         `_init_weights` cannot do that: transformers does not call it for a module without parameters of its own.
         """
         super().initialize_weights()
+        module: Any
         for module in self.modules():
             if hasattr(module, "initialise"):
                 module.initialise()

@@ -3,6 +3,7 @@
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .tagging import TaggingHead
 
 
 class SeqNerConfig(NestedNerConfig):
@@ -28,7 +29,9 @@ class SeqNerConfig(NestedNerConfig):
 class SeqNerForNestedNer(NestedNerPreTrainedModel):
     """Words e_1..e_T → Linear(d → 2m + 1) → BIO tags (Eq. 5 of Ji et al., 2022)."""
 
+    config: SeqNerConfig
     config_class = SeqNerConfig
+    tagger: TaggingHead
 
     def __init__(self, config: SeqNerConfig):
         super().__init__(config)

@@ -1,7 +1,7 @@
 """SNG types a span from its own words alone: word vectors → BiLSTM → attention → Linear, no encoder."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 import torch
 from torch import nn
@@ -34,6 +34,7 @@ class SngConfig(NestedNerConfig):
     model_type = "sng"
     sub_configs = {}
 
+    max_span_length: int = 10
     vocab_size: int = 2
     vector_dim: int = 300
     freeze_vectors: bool = True
@@ -53,7 +54,7 @@ class SngConfig(NestedNerConfig):
 
     @property
     def num_classes(self) -> int:
-        return self.num_labels if self.task == "typing" else super().num_classes
+        return len(self.labels) if self.task == "typing" else super().num_classes
 
     @property
     def task(self) -> Literal["finding", "typing"]:
@@ -88,6 +89,8 @@ class SngOutput(NestedNerOutput):
 class WordVectorTable(nn.Module):
     """The place of an encoder: a table of word vectors. Frozen, it is a buffer, and stays one when it is loaded."""
 
+    vectors: torch.Tensor
+
     def __init__(self, config: SngConfig):
         super().__init__()
         self.pad = config.pad_token_id
@@ -100,8 +103,8 @@ class WordVectorTable(nn.Module):
     def get_input_embeddings(self) -> None:
         """There is no module that gives the vectors alone."""
 
-    def forward(self, input_ids: torch.Tensor, **kwargs) -> BaseModelOutput:
-        states = nn.functional.embedding(input_ids, self.vectors, self.pad)  # (B, S, d)
+    def forward(self, input_ids: torch.Tensor, **kwargs: Any) -> BaseModelOutput:
+        states: Any = nn.functional.embedding(input_ids, self.vectors, self.pad)  # (B, S, d)
         return BaseModelOutput(last_hidden_state=states)
 
 
@@ -115,6 +118,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
     ```
     """
 
+    config: SngConfig
     config_class = SngConfig
 
     def __init__(self, config: SngConfig):
@@ -127,11 +131,11 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         return WordVectorTable(config)
 
     @classmethod
-    def from_encoder(cls, *args, **kwargs):
+    def from_encoder(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise ValueError("sng has no encoder: build it with `SngForNestedNer.from_vectors(table, labels=[...])`.")
 
     @classmethod
-    def from_vectors(cls, table: torch.Tensor, labels: list[str], **config) -> "SngForNestedNer":
+    def from_vectors(cls, table: torch.Tensor, labels: list[str], **config: Any) -> "SngForNestedNer":
         """Build the model on word vectors; everything else starts at random.
 
         Args:
@@ -143,7 +147,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         for field, size in sizes.items():
             if config.setdefault(field, size) != size:
                 raise ValueError(f"{field}={config[field]}, but the word vectors have {size}: leave {field} out.")
-        model = cls(cls.config_class(labels=check_labels(labels), **config))
+        model = cls(cls.config_class(**{"labels": check_labels(labels), **config}))
         with torch.no_grad():
             model.encoder.vectors.copy_(torch.as_tensor(table))
         return model
@@ -171,7 +175,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
             )
         start, end, label = gold.entities.unbind(-1)  # (B, E)
         given = (start >= 0) & (end <= words.size(1))
-        logits = words.new_zeros(*start.shape, self.config.num_labels)
+        logits = words.new_zeros(*start.shape, len(self.config.labels))
         if given.any():
             row = given.nonzero(as_tuple=True)[0]
             typed, _ = self.network.score(GivenSpans.of(words, row, start[given], end[given]))
@@ -188,6 +192,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         """With given spans, the best type of each, if it reaches its threshold."""
         if self.task != "typing":
             return super().candidates(output, thresholds)
+        assert output.logits is not None and output.spans is not None  # `_type_given_spans` gives both
         scores, labels = output.logits.float().softmax(-1).max(-1)  # (B, E)
         found: list[list[Entity]] = []
         for spans, row_scores, row_labels in zip(output.spans.tolist(), scores.tolist(), labels.tolist(), strict=True):

@@ -1,5 +1,7 @@
 """SpanNER (Ji et al., 2022): classify every span of at most ε words from its boundary words and its pooled words."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -28,6 +30,7 @@ class SpanNerConfig(NestedNerConfig):
 
     model_type = "span_ner"
 
+    max_span_length: int = 10
     span_representation: str = "hybrid"
     size_embedding_dim: int = 25
     max_negatives: int | None = 100
@@ -112,12 +115,13 @@ class SpanScorer(nn.Module):
 class SpanNerForNestedNer(NestedNerPreTrainedModel):
     """Span representation → dropout → Linear → none or one of the types, for all spans of at most ε words."""
 
+    config: SpanNerConfig
     config_class = SpanNerConfig
 
     def __init__(self, config: SpanNerConfig):
         super().__init__(config)
         self.scorer = SpanScorer(config, config.ffn_size or config.num_classes)
-        self.output = None
+        self.output: nn.Sequential | None = None
         if config.ffn_size:
             output = nn.Linear(config.ffn_size, config.num_classes)
             self.output = nn.Sequential(nn.GELU(), nn.Dropout(config.dropout), output)
@@ -125,7 +129,8 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
 
     @property
     def output_layer(self) -> nn.Linear:
-        return self.scorer.linear if self.output is None else self.output[-1]
+        last: Any = self.scorer.linear if self.output is None else self.output[-1]
+        return last
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         words, sentence = states.words, states.sentence
@@ -134,8 +139,8 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
         logits = scores if self.output is None else self.output(scores)
         representations = None
         if states.output_span_representations:  # the input of `output_layer`
-            hidden = self.output is not None
-            representations = self.output[0](scores) if hidden else self.scorer.represent(words, sentence, max_span)
+            represent, head = self.scorer.represent, self.output
+            representations = represent(words, sentence, max_span) if head is None else head[0](scores)
         losses = None
         if gold is not None:
             total, count = grid_loss(logits, states.num_words, gold, self.config, self.config.max_negatives)
@@ -146,7 +151,9 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
             }
         return NestedNerOutput(losses=losses, logits=logits, span_representations=representations)
 
-    def _loss_of_long_entities(self, states: WordStates, gold: Gold, max_span: int):
+    def _loss_of_long_entities(
+        self, states: WordStates, gold: Gold, max_span: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Entities longer than ε are off the grid and never predicted; as in SpERT they are positives in training."""
         start, end, label = gold.entities.unbind(-1)
         long = (start >= 0) & (end - start > max_span) & (end <= states.words.size(1))
@@ -156,7 +163,7 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
         start, end = torch.where(long, start, 0), torch.where(long, end, 1)
         logits = self.scorer.score(states.words, states.sentence, start, end)
         logits = logits if self.output is None else self.output(logits)
-        targets = nn.functional.one_hot(label[long], self.config.num_labels).bool()
+        targets = nn.functional.one_hot(label[long], len(self.config.labels)).bool()
         annotated = gold.annotated_labels
         if annotated is not None:
             annotated = annotated[long.nonzero(as_tuple=True)[0]]

@@ -57,13 +57,13 @@ class Text(NamedTuple):
     is_split: bool
 
 
-class Stream(IterableDataset):
+class Stream(IterableDataset[Any]):
     """Texts that come one by one."""
 
-    def __init__(self, texts: Iterable):
+    def __init__(self, texts: Iterable[Any]):
         self.texts = texts
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.texts)
 
 
@@ -100,13 +100,13 @@ class NestedNerPipeline(ChunkPipeline):
       `num_noisy_spans`, `seed`, `eta`, `early_stop`.)
     """
 
-    _load_tokenizer = True
-    _load_processor = False
-    _load_image_processor = False
-    _load_feature_extractor = False
-    default_input_names = "inputs"
+    _load_tokenizer: Any = True
+    _load_processor: Any = False
+    _load_image_processor: Any = False
+    _load_feature_extractor: Any = False
+    default_input_names: Any = "inputs"
     # How `push_to_hub` adds card, recipe and results; hf_spanner sets it, a repository's own code has none.
-    publish: Callable | None = None
+    publish: Callable[..., Any] | None = None
 
     def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase | None = None, **kwargs: Any) -> None:
         if not hasattr(model, "decode"):
@@ -119,7 +119,7 @@ class NestedNerPipeline(ChunkPipeline):
                 "The 'nested-ner' pipeline needs the model's tokenizer, and its folder has none: save it there with "
                 "`tokenizer.save_pretrained(folder)`, or pass `tokenizer=...`."
             )
-        super().__init__(model=model, tokenizer=tokenizer, **kwargs)
+        super().__init__(model=model, tokenizer=tokenizer, **kwargs)  # type: ignore[arg-type]
         self.reader = Reader(self.model, self.tokenizer)
         self._said: set[str] = set()  # what is said once
 
@@ -133,18 +133,19 @@ class NestedNerPipeline(ChunkPipeline):
         is_split_into_words: bool | None = None,
         delimiter: str | None = None,
         stride: int | None = None,
-        **inference,
-    ):
-        if unknown := [name for name in inference if name not in self.model.inference_parameters]:
+        **inference: Any,
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        model: Any = self.model
+        if unknown := [name for name in inference if name not in model.inference_parameters]:
             raise TypeError(f"The 'nested-ner' pipeline knows no parameter {unknown[0]!r}.")
-        self.model.inference_settings(**inference)  # checks them
-        config = self.model.config
+        model.inference_settings(**inference)  # checks them
+        config = model.config
         if overlap is not None:
             check_overlap(overlap)
         if threshold is not None:
             thresholds_of(threshold, config.labels)
         if head is not None:
-            self.model.choose_head(head)
+            model.choose_head(head)
         if stride is not None:
             if stride < 0:
                 raise ValueError(f"stride={stride} must not be negative.")
@@ -158,12 +159,12 @@ class NestedNerPipeline(ChunkPipeline):
         forward = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
         postprocess = {"with_nesting": nesting, "word_indices": word_indices}
 
-        def given(params: dict) -> dict:
+        def given(params: dict[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in params.items() if value is not None}
 
         return given(preprocess), given(forward), given(postprocess)
 
-    @overload  # type: ignore[override]
+    @overload
     def __call__(self, inputs: str, **kwargs: Any) -> list[EntityDict]: ...
 
     @overload
@@ -208,7 +209,7 @@ class NestedNerPipeline(ChunkPipeline):
             inputs = Stream(inputs)  # some releases of transformers would read a generator to its end first
         return super().__call__(inputs, **kwargs)
 
-    def _read_documents(self, inputs: Any, is_split: bool, kwargs: dict) -> Any:
+    def _read_documents(self, inputs: Any, is_split: bool, kwargs: dict[str, Any]) -> Any:
         """A document's texts, each with its neighbours as context → one list of entities each; several likewise."""
         if not isinstance(inputs, (list, tuple)):
             if isinstance(inputs, str):
@@ -228,7 +229,7 @@ class NestedNerPipeline(ChunkPipeline):
     # ------------------------------------------------------------------------------------------------- text → windows
 
     def preprocess(
-        self, inputs, is_split_into_words: bool = False, delimiter: str = " ", stride: int | None = None
+        self, inputs: Any, is_split_into_words: bool = False, delimiter: str = " ", stride: int | None = None
     ) -> Text:
         before: list[str] = []
         after: list[str] = []
@@ -271,7 +272,9 @@ class NestedNerPipeline(ChunkPipeline):
 
     # ---------------------------------------------------------------------------------------------- windows → entities
 
-    def _forward(self, texts: Iterable[Text], batch_size: int = 1, look_ahead: int | None = None, **decoding):
+    def _forward(
+        self, texts: Iterable[Text], batch_size: int = 1, look_ahead: int | None = None, **decoding: Any
+    ) -> Iterator[tuple[Text, list[Entity]]]:
         """Each text's entities, in order; what `Reader.read` takes are the arguments."""
         waiting: deque[Text] = deque()  # read, and not answered
 
@@ -283,16 +286,28 @@ class NestedNerPipeline(ChunkPipeline):
         for entities in self.reader.read(readings(), batch_size, look_ahead, **decoding):
             yield waiting.popleft(), entities
 
-    def forward(self, texts: Iterable[Text], **params) -> Iterator[tuple[Text, list[Entity]]]:
+    def forward(self, texts: Iterable[Text], **params: Any) -> Iterator[tuple[Text, list[Entity]]]:
         with self.device_placement():
             yield from self._forward(texts, **params)
 
-    def run_single(self, inputs, preprocess_params, forward_params, postprocess_params):
+    def run_single(
+        self,
+        inputs: Any,
+        preprocess_params: dict[str, Any],
+        forward_params: dict[str, Any],
+        postprocess_params: dict[str, Any],
+    ) -> list[EntityDict]:
         return next(self.get_iterator([inputs], 0, 1, preprocess_params, forward_params, postprocess_params))
 
     def get_iterator(
-        self, inputs, num_workers: int, batch_size: int, preprocess_params, forward_params, postprocess_params
-    ):
+        self,
+        inputs: Iterable[Any],
+        num_workers: int,
+        batch_size: int,
+        preprocess_params: dict[str, Any],
+        forward_params: dict[str, Any],
+        postprocess_params: dict[str, Any],
+    ) -> Iterator[list[EntityDict]]:
         """Read texts, run their windows in batches of similar length, and yield each text's entities in order.
 
         Of a list or a data set some batches are read ahead and sorted by length, which saves most of the padding; a
@@ -328,7 +343,7 @@ class NestedNerPipeline(ChunkPipeline):
 
     # ----------------------------------------------------------------------------------------------------- to the Hub
 
-    def save_pretrained(self, save_directory: str | os.PathLike, **kwargs) -> None:
+    def save_pretrained(self, save_directory: str | os.PathLike[str], **kwargs: Any) -> None:
         """Save model, tokenizer and their code; the folder never looks complete before it is."""
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
@@ -336,7 +351,7 @@ class NestedNerPipeline(ChunkPipeline):
             super().save_pretrained(folder, **kwargs)
             remove_other_code(save_directory, inspect.getfile(type(self.model)), needed=folder)
 
-    def push_to_hub(self, repo_id: str, **kwargs):
+    def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
         """Upload what `save_pretrained` saves; with hf_spanner also card, recipe and results."""
         if self.publish is None:
             return super().push_to_hub(repo_id, **kwargs)

@@ -83,10 +83,11 @@ class TextEncoder:
         their labels.
         """
         readings, alone = [], 0
+        label2id: Any = self.config.label2id  # numbers: `__post_init__` has made them
         for index, sentence in enumerate(sentences):
             entities = None
             if gold:
-                entities = gold_entities(sentence, self.config.label2id)
+                entities = gold_entities(sentence, label2id)
             elif self.config.task == "typing":
                 entities = [(entity["start"], entity["end"], -1) for entity in sentence["entities"]]
             before, after = neighbours(sentences, index, self.config.context_sentences)
@@ -240,7 +241,7 @@ class NestedNerCollator:
         return batch
 
 
-def pad_batch(features: Sequence[dict], pad_token_id: int | None) -> dict[str, torch.Tensor]:
+def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -> dict[str, torch.Tensor]:
     """Encoded windows (and their gold `entities`, if any) as the tensors of one batch, padded on the right."""
     width = max(len(feature["input_ids"]) for feature in features)
 

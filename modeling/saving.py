@@ -3,12 +3,15 @@
 import inspect
 import os
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from transformers.modeling_utils import PreTrainedModel
 
 from .configuration_nested_ner import CODE_FIELDS
 from .folders import remove_other_code, whole_or_not_at_all
 from .pipeline_nested_ner import NestedNerPipeline  # transformers copies what a model's files import: it comes along
+
+Saved = TypeVar("Saved", bound="SelfContainedModel")
 
 
 class SelfContainedModel(PreTrainedModel):
@@ -17,9 +20,11 @@ class SelfContainedModel(PreTrainedModel):
     # The name under which a repository offers the class; what saves the files that define it beside the weights.
     _auto_class = "AutoModelForTokenClassification"
     # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
-    publish: Callable | None = None
+    publish: Callable[..., Any] | None = None
 
-    def save_pretrained(self, save_directory: str | os.PathLike, is_main_process: bool = True, **kwargs) -> None:
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], is_main_process: bool = True, **kwargs: Any
+    ) -> None:
         """Save weights, configuration, and the code of model and pipeline: the folder runs without this package.
 
         Whatever happens meanwhile, the folder never looks complete before it is.
@@ -43,16 +48,18 @@ class SelfContainedModel(PreTrainedModel):
             self.config.update(before)
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path, *args, **kwargs):
+    def from_pretrained(
+        cls: type[Saved], pretrained_model_name_or_path: str | os.PathLike[str] | None, *args: Any, **kwargs: Any
+    ) -> Saved:
         """As always, but from safetensors alone: a pickle of weights could run code, and is refused."""
         if kwargs.setdefault("use_safetensors", True) is not True:
             raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
         return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
 
-    def push_to_hub(self, repo_id: str, **kwargs):
+    def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
         """Upload what `save_pretrained` saves; with hf_spanner also tokenizer, card, recipe and results."""
         if self.publish is None:
-            return super().push_to_hub(repo_id, **kwargs)
+            return super().push_to_hub(repo_id, **kwargs)  # type: ignore[arg-type]
         return self.publish(repo_id, **kwargs)
 
 

@@ -1,6 +1,7 @@
 """Networks that score a span from the vectors of its own words: for all spans of the grid, or for given spans."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -38,14 +39,15 @@ class GivenSpans:
 class BagOfVectors(GradientCheckpointingLayer):
     """The baseline: Linear(mean of the span's word vectors). `config` is that of SNG."""
 
-    def __init__(self, config, classes: int):
+    def __init__(self, config: Any, classes: int):
         super().__init__()
         self.output = nn.Linear(config.vector_dim, classes)
 
     def forward(self, words: torch.Tensor, max_span: int) -> torch.Tensor:
         """Logits of the grid, `(B, T, K, c)`, from words `(B, T, d)`. The map of a mean is the mean of the maps."""
         scores = words @ self.output.weight.T  # (B, T, c)
-        total, logits = 0, []
+        total: Any = 0
+        logits: list[torch.Tensor] = []
         for size in range(1, max_span + 1):
             total = total + shift_left(scores, size - 1)
             logits.append(total / size)
@@ -65,7 +67,7 @@ class BiLstmAttention(GradientCheckpointingLayer):
     backward LSTM from every end; each span's attention is then made of products of states that are already there.
     """
 
-    def __init__(self, config, classes: int):
+    def __init__(self, config: Any, classes: int):
         super().__init__()
         self.lstm = nn.LSTM(config.vector_dim, config.lstm_size, bidirectional=True)
         self.output = nn.Linear(2 * config.lstm_size, classes)
@@ -114,7 +116,10 @@ class BiLstmAttention(GradientCheckpointingLayer):
         return self.output(given.sum(weights.unsqueeze(1) * states.data)), weights
 
 
-SPAN_NETWORKS = {"bilstm_attention": BiLstmAttention, "bag": BagOfVectors}
+SPAN_NETWORKS: dict[str, type[BiLstmAttention] | type[BagOfVectors]] = {
+    "bilstm_attention": BiLstmAttention,
+    "bag": BagOfVectors,
+}
 
 
 def by_start(x: torch.Tensor) -> torch.Tensor:

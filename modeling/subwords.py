@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .word_inputs import WordInputs
 
@@ -99,7 +99,7 @@ class WordEncoder:
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         pos: Sequence[str] | None = None,
-    ) -> dict[str, list[int]]:
+    ) -> dict[str, Any]:
         """One window as `input_ids`, `attention_mask`, `word_ids`, `num_words` and, if there are any, inputs by word.
 
         `before` and `after` are words of neighbouring sentences: read as far as there is room, nearest first, never

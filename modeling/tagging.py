@@ -38,10 +38,11 @@ def bio_entities(tags: list[int], scores: list[float], labels: list[str]) -> lis
     An entity's score is the mean of its words' scores.
     """
     entities: list[Entity] = []
-    start = open_label = None
+    start: int | None = None
+    open_label: int | None = None
     for i, tag in enumerate([*tags, 0]):
         label = (tag - 1) // 2 if tag > 0 else None
-        if start is not None and (label != open_label or tag % 2 == 1):
+        if start is not None and open_label is not None and (label != open_label or tag % 2 == 1):
             score = sum(scores[start:i]) / (i - start)
             entities.append(Entity(start, i, labels[open_label], score))
             start = None

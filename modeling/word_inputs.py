@@ -6,7 +6,8 @@ Each is made from the words and a few settings of the configuration alone: no vo
 import functools
 import hashlib
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -111,7 +112,7 @@ def _load_tagger(name: str):
         ) from error
 
 
-def pad_word_inputs(features: Sequence[dict]) -> dict[str, torch.Tensor]:
+def pad_word_inputs(features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
     """The inputs by word of several sentences as tensors, padded with 0."""
     length = max(1, *(feature["num_words"] for feature in features))
     batch = {}
@@ -122,7 +123,7 @@ def pad_word_inputs(features: Sequence[dict]) -> dict[str, torch.Tensor]:
         if name == "char_ids":
             width = max((len(ids) for row in rows for ids in row), default=1)
             rows = [[ids + [0] * (width - len(ids)) for ids in row] for row in rows]
-            blank = [0] * width
+            blank: list[int] | int = [0] * width
         else:
             blank = 0
         batch[name] = torch.tensor([[*row, *[blank] * (length - len(row))] for row in rows])

@@ -251,6 +251,7 @@ def _corners(axes, corners: np.ndarray, thoughts: GoldProbabilities) -> None:
 
 
 def _half_violin(axes, values: np.ndarray, position: int, colour: str, left: bool) -> None:
+    ends: tuple[float, float]
     if not len(values):
         return
     side = "low" if left else "high"

@@ -57,7 +57,8 @@ def span_representations(
     readings = reader.cut_sentences(known, gold=True)
     z: dict[tuple, np.ndarray] = {}
     cosine, count = np.zeros(3), np.zeros(3, dtype=int)
-    negative_sum, negative_count = 0.0, 0
+    negative_sum: Any = 0.0  # then (d,)
+    negative_count = 0
     for places, output in reader.run(readings, batch_size, progress, output_span_representations=True):
         grid = output.span_representations.float().cpu()  # (B, T, K, d)
         unit = torch.nn.functional.normalize(grid, dim=-1)

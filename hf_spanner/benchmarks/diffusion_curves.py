@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ def sampling_curves(
         return tuple(point.values())
 
     distinct = {key(point): point for point in [own, *(point for _, point in points)]}  # the curves cross at own
-    seconds = interleave({name: lambda p=point: run(**p) for name, point in distinct.items()}, repeats)
+    seconds = interleave({name: partial(run, **point) for name, point in distinct.items()}, repeats)
     f1 = {name: [score_entities(run(seed, **p), gold)["f1"] for seed in seeds] for name, p in distinct.items()}
     return [
         {"curve": curve, **point, "f1": f1[key(point)], "speed": seconds[key(own)] / seconds[key(point)]}

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
+from ..modeling.dspert_aggregation import Aggregation
 from ..modeling.dspert_transformer import SpanTransformer, encoder_layers, read_block
 from ..modeling.spans import list_spans
 
@@ -44,7 +45,7 @@ def per_size_loop(
     return states
 
 
-def aggregate_windows(aggregation: nn.Module, windows: torch.Tensor) -> torch.Tensor:
+def aggregate_windows(aggregation: Aggregation, windows: torch.Tensor) -> torch.Tensor:
     """`(N, k, d)` → `(N, d)`: each window by itself."""
     if aggregation.how == "max":
         return windows.amax(1)

@@ -115,7 +115,7 @@ def compare_best(folder: Path, data: str, rows: Sequence[Mapping]) -> dict[str, 
     mean = {name: statistics.mean(row["validation_f1"] for row in rows if row["entrant"] == name) for name in seeds}
     if len(mean) < 2:
         return None
-    best, second = sorted(mean, key=mean.get, reverse=True)[:2]
+    best, second = sorted(mean, key=lambda name: mean[name], reverse=True)[:2]
     sentences = load_split(data, rows[0]["split"])[0]
     gold = [sentence["entities"] for sentence in sentences]
     common = sorted(seeds[best] & seeds[second])
@@ -128,13 +128,14 @@ def compare_best(folder: Path, data: str, rows: Sequence[Mapping]) -> dict[str, 
         ]
         for name in (best, second)
     }
-    pooled = [_pool(counts[name]) for name in (second, best)]
-    return {"best": best, "second": second, "seeds": common, **compare_systems(*pooled)}
+    tests = compare_systems(_pool(counts[second]), _pool(counts[best]))
+    return {"best": best, "second": second, "seeds": common, **tests}
 
 
 def _pool(counts: Sequence[SentenceCounts]) -> SentenceCounts:
     """Sentences' counts summed over seeds: a sentence is drawn with all its runs, for these are not independent."""
-    return SentenceCounts(*(sum(column) for column in zip(*counts, strict=True)))
+    columns: list[Any] = [sum(column) for column in zip(*counts, strict=True)]
+    return SentenceCounts(*columns)
 
 
 # -------------------------------------------------------------------------------------------------------- the outcome

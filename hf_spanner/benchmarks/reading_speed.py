@@ -2,9 +2,10 @@
 
 import multiprocessing
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -67,7 +68,9 @@ def compare_speed(
     gets the gold ones of `sentences`, in words; the others read raw text.
     Sentences per second are for orientation: only the ratios can be compared with another run.
     """
-    candidates, rows, spans = {}, [], {}
+    candidates: dict[str, Callable[[], object]] = {}
+    rows: list[dict] = []
+    spans: dict[str, dict[str, float | None]] = {}
     texts = [" ".join(sentence["tokens"]) for sentence in sentences]
     for name, path in models.items():
         model, tokenizer = AutoModelForNestedNer.from_pretrained(path), load_tokenizer(path)
@@ -121,9 +124,8 @@ def _measure_memory(approach: str, num_words: int, max_span: int) -> float:
         vocab_size=100, hidden_size=384, num_hidden_layers=1, num_attention_heads=1, intermediate_size=384,
         max_position_embeddings=4096,
     )  # fmt: skip
-    config = model_class.config_class(
-        encoder_config=encoder.to_dict(), labels=["A", "B", "C", "D", "E"], max_span_length=max_span, max_subwords=4096
-    )
+    fields: dict[str, Any] = {"encoder_config": encoder.to_dict(), "labels": list("ABCDE")}
+    config = model_class.config_class(**fields, max_span_length=max_span, max_subwords=4096)
     model = model_class(config).eval()
 
     def read(n: int) -> None:

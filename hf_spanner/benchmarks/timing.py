@@ -2,10 +2,15 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
 
 
-def interleave(candidates: dict[str, Callable[[], object]], repeats: int = 5, warm_up: int = 1) -> dict[str, float]:
+def interleave(
+    candidates: Mapping[Name, Callable[[], object]], repeats: int = 5, warm_up: int = 1
+) -> dict[Name, float]:
     """Median seconds of each candidate, run in turns so that a busy moment hits all alike.
 
     Seconds mean nothing outside the run: divide one by another.
@@ -13,7 +18,7 @@ def interleave(candidates: dict[str, Callable[[], object]], repeats: int = 5, wa
     for _ in range(warm_up):
         for run in candidates.values():
             run()
-    times: dict[str, list[float]] = {name: [] for name in candidates}
+    times: dict[Name, list[float]] = {name: [] for name in candidates}
     for _ in range(repeats):
         for name, run in candidates.items():
             start = time.perf_counter()

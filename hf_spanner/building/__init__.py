@@ -41,7 +41,7 @@ def build_model(
     labels: list[str],
     settings: Mapping[str, Any],
     encoder: str,
-    data: Mapping[str, Iterable[Mapping]],
+    data: Mapping[Any, Iterable[Any]],
     vectors: VectorArguments,
     seed: int = 42,
     folder: Path | None = None,
@@ -72,7 +72,8 @@ def build_model(
         share = words.coverage(sentences, vectors.vectors_lowercase)
         say(f"{split}: {share:.1%} of the words have a vector, the others share that of unknown words.")
     if on_vectors:
-        model = model_class.from_vectors(words.table(), labels=labels, **settings)
+        on_table: Any = model_class  # the one approach with `from_vectors`
+        model = on_table.from_vectors(words.table(), labels=labels, **settings)
         return model, words.tokenizer(vectors.vectors_lowercase)
     if vectors.vectors_lowercase is not None:
         settings["vectors_lowercase"] = vectors.vectors_lowercase

@@ -101,13 +101,13 @@ def fit(
         for number in torch.randperm(len(blocks), generator=generator).tolist():
             start, end = blocks[number]
             block = counts[start:end]
-            columns = np.unique(block.indices)
-            if not len(columns):
+            occurring = np.unique(block.indices)
+            if not len(occurring):
                 continue
-            pairs = torch.from_numpy(block[:, columns].toarray())  # (R, C)
+            pairs = torch.from_numpy(block[:, occurring].toarray())  # (R, C)
             weight = (pairs / x_max).clamp(max=1) ** alpha  # 0 for pairs that do not occur
             logarithm = pairs.clamp(min=1e-10).log()
-            rows, columns = torch.arange(start, end), torch.from_numpy(columns).long()
+            rows, columns = torch.arange(start, end), torch.from_numpy(occurring).long()
             for side in (0, 1):
                 w, v = tables[side][rows], tables[1 - side][columns]
                 error = w @ v.T - logarithm

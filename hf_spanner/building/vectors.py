@@ -67,6 +67,7 @@ class WordVectors:
 
     def table(self) -> torch.Tensor:
         """`(V + 2, d)`: a row of zeros for padding, one for unknown words, then the words."""
+        assert self.unknown is not None  # `__post_init__` has seen to it
         rows = np.concatenate([np.zeros((1, self.dim)), self.unknown[None], self.matrix])
         return torch.from_numpy(rows.astype(np.float32))
 
@@ -132,7 +133,7 @@ def read_vectors(path: str | Path, limit: int | None = None, skip_bad_lines: boo
 def _read_text(path: Path, limit: int | None, skip_bad_lines: bool) -> WordVectors:
     rows: dict[str, list[float]] = {}
     skipped: Counter = Counter()
-    dim = expected = None
+    dim, expected = 0, None  # of the first line
     with _open(path, "rb") as file:
         for number, line in enumerate(_lines(file, path), 1):
             if number == 1:

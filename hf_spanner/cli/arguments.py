@@ -15,7 +15,7 @@ from ..training.recipes import read_recipe
 
 
 def parse_with_recipe(
-    argv: list[str] | None, *dataclass_types: type
+    argv: list[str] | None, *dataclass_types: Any
 ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
     """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..modeling.words import SPLITTERS
 
@@ -23,7 +24,7 @@ def make_parser(command: str, description: str | None, epilog: str | None = None
     )
 
 
-def training_sentences(args: argparse.Namespace, data: Mapping[str, Any], split: str) -> list[dict] | None:
+def training_sentences(args: argparse.Namespace, data: Mapping[str, Any], split: str) -> list[Sentence] | None:
     """The training sentences, from --train or from the data; None if there are none apart from the split itself."""
     if args.train is not None:
         return load_split(args.train, "train", args.format, args.resplit)[0]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..analysis.pictures import PICTURES, draw_pictures, require_matplotlib
 from ..analysis.probabilities import gold_probabilities
+from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..loading import load_model
 from .options import add_data_arguments, make_parser
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _with_known_labels(sentences: list[dict], known: set[str]) -> tuple[list[dict], int]:
+def _with_known_labels(sentences: list[Sentence], known: set[str]) -> tuple[list[Sentence], int]:
     """The sentences without entities of labels that the model was not trained on, and how many those are."""
-    kept = [{**s, "entities": [e for e in s["entities"] if e["label"] in known]} for s in sentences]
+    kept: list[Sentence] = [{**s, "entities": [e for e in s["entities"] if e["label"] in known]} for s in sentences]
     return kept, sum(len(s["entities"]) for s in sentences) - sum(len(s["entities"]) for s in kept)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from ..data.splits import load_split
 from ..evaluation import f1_at, tune_threshold, tune_thresholds
@@ -34,14 +35,16 @@ def main(argv: list[str] | None = None) -> int:
     overlap = args.overlap or model.config.overlap
     options = {"head": args.head, "progress": True}
     candidates, default = predict_candidates(model, tokenizer, sentences, overlap, args.batch_size, **options)
+    threshold: Any
     if args.per_label:
         threshold = tune_thresholds(candidates, gold, model.config.labels, overlap).threshold
         threshold = {label: round(value, 4) for label, value in threshold.items()}
     else:
-        threshold = round(tune_threshold(candidates, gold, overlap).threshold, 4)
+        threshold = tune_threshold(candidates, gold, overlap).threshold
+        threshold = round(threshold, 4)
     tuned = f1_at(threshold, candidates, gold, overlap)
     now = score_entities(default, gold)["f1"]
-    before = model.config.threshold
+    before: Any = model.config.threshold
     before = "no threshold: a label has to beat none" if before is None else f"threshold {json.dumps(before)}"
     print(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)")
     print(f"as it is   F1 {now:.4f}  {before}")

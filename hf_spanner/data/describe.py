@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .schema import Entity, Sentence
+from .schema import Entity
 
 if TYPE_CHECKING:
     import datasets
 
-    Sentences: TypeAlias = datasets.DatasetDict | datasets.Dataset | Iterable[Sentence]
+    Records: TypeAlias = datasets.Dataset | Iterable[Mapping[str, Any]]
+    Sentences: TypeAlias = Records | datasets.DatasetDict | Mapping[str, Records]  # or splits by name
 
 
 @dataclass
@@ -90,16 +91,15 @@ def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:
         result.max_depth = max(result.max_depth, deepest + 1)
 
 
-def _sentences(dataset: Sentences) -> Iterator[tuple[int, list[Entity]]]:
+def _sentences(dataset: Any) -> Iterator[tuple[int, list[Entity]]]:
     """(number of words, entities with the names of their labels) of every sentence."""
     if isinstance(dataset, dict):
         for split in dataset.values():
             yield from _sentences(split)
     elif hasattr(dataset, "features"):
-        part: Any = dataset
-        label = part.features["entities"].feature["label"]
+        label = dataset.features["entities"].feature["label"]
         names = getattr(label, "names", None)
-        for batch in part.select_columns(["tokens", "entities"]).with_format(None).iter(1000):
+        for batch in dataset.select_columns(["tokens", "entities"]).with_format(None).iter(1000):
             for tokens, entities in zip(batch["tokens"], batch["entities"], strict=True):
                 if names:
                     entities = [{**entity, "label": names[entity["label"]]} for entity in entities]

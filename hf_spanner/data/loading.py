@@ -77,7 +77,8 @@ def load_nested_ner(
     if isinstance(source, str) and source == "sample" and not Path(source).exists():
         from .sample import load_sample
 
-        source = DatasetDict({split: Dataset.from_list(sentences) for split, sentences in load_sample().items()})
+        sample: dict[str, list[Any]] = {**load_sample()}
+        source = DatasetDict({split: Dataset.from_list(sentences) for split, sentences in sample.items()})
     loaded: dict[str, tuple[Iterator[Sentence], ReadReport]] = {}
     text = _take_text_options(options)
     columns = _as_columns(source, options)

@@ -102,7 +102,7 @@ def join_corpora(corpora: Mapping[str, datasets.DatasetDict], complete: Collecti
         raise ValueError(f"Two corpora have the same name: {sorted(names.values())}. Rename the folder of one.")
     labels_of = {source: label_names(data) for source, data in corpora.items()}
     every = sorted(set().union(*labels_of.values()))
-    joined: dict[str, list[datasets.Dataset]] = {}
+    joined: dict[str | datasets.NamedSplit, list[datasets.Dataset]] = {}
     for source, data in corpora.items():
         labels = every if source in complete else labels_of[source]
         for split, part in data.items():

@@ -34,10 +34,12 @@ class _Annotated(TypedDict):
 class Sentence(_Annotated, total=False):  # two classes, for `typing.NotRequired` is younger than Python 3.10
     """One training or test item. `doc_id` groups sentences of one document; it is None when nobody knows.
 
-    `pos` are part-of-speech tags, one a word, if the source has them.
+    `pos` are part-of-speech tags, one a word, if the source has them. `labels` are those that the sentence is
+    annotated with, if these are not all that a model knows.
     """
 
     pos: list[str]
+    labels: list[str]
 
 
 def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets.Features:
@@ -52,7 +54,7 @@ def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets
     from datasets import ClassLabel, Features, List, Value
 
     label = Value("string") if labels is None else ClassLabel(names=several("labels", labels))
-    columns = {
+    columns: Any = {
         "id": Value("string"),
         "doc_id": Value("string"),
         "tokens": List(Value("string")),

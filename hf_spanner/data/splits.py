@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .loading import load_nested_ner
 from .reshaping import resplit_words
@@ -16,7 +17,8 @@ def load_split(
 
     With `resplit` words are cut as that word splitter cuts raw text.
     """
-    data: Mapping[str, Iterable[Sentence]] = load_nested_ner(source, format=format)
+    loaded: Any = load_nested_ner(source, format=format)  # whose rows are sentences
+    data: Mapping[str, Iterable[Sentence]] = loaded
     if split not in data:
         if len(data) > 1:
             raise ValueError(f"{source} has no split {split!r}, only {sorted(data)}: choose one with --split.")

@@ -29,10 +29,11 @@ class SentenceCounts(NamedTuple):
         return cls(*(np.bincount(where, np.array(c, dtype=float), minlength=sentences).astype(int) for c in columns))
 
 
-def f1_of(correct, predicted, support) -> np.ndarray:
+def f1_of(correct: Any, predicted: Any, support: Any) -> np.ndarray:
     """Micro F1 of counts of any shape; 0 where there is nothing to find and nothing found."""
     both = np.asarray(predicted + support, dtype=float)
-    return np.divide(2.0 * correct, both, out=np.zeros_like(both), where=both > 0)
+    f1: np.ndarray = np.divide(2.0 * correct, both, out=np.zeros_like(both), where=both > 0)
+    return f1
 
 
 def bootstrap_f1(counts: SentenceCounts, resamples: int = 10_000, seed: int = 0) -> tuple[float, float]:

@@ -95,7 +95,7 @@ def confusion(mentions: Iterable[Mention], labels: Iterable[str] = ()) -> dict[s
     """
     mentions = list(mentions)
     names = list(dict.fromkeys([*labels, *sorted({m.label for m in mentions})]))
-    at: dict[tuple, list[Mention]] = defaultdict(list)
+    at: dict[tuple[int, tuple[int, int]], list[Mention]] = defaultdict(list)
     for mention in mentions:
         at[mention.sentence, mention.span].append(mention)
     pairs: Counter[tuple[str | None, str | None]] = Counter()

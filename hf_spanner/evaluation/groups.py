@@ -70,7 +70,9 @@ def score_groups(
     return score_groupings(mentions, sentences, train)
 
 
-def score_groupings(mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None):
+def score_groupings(
+    mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None
+) -> dict[str, dict[str, dict[str, Any]]]:
     """What [`score_groups`] returns, from mentions."""
     result = {}
     for name, keys in groupings(mentions, sentences, train).items():
@@ -78,7 +80,9 @@ def score_groupings(mentions: Sequence[Mention], sentences: Sentences, train: Se
     return result
 
 
-def groupings(mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None) -> dict[str, list]:
+def groupings(
+    mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None
+) -> dict[str, list[str]]:
     """The group of each mention under every grouping.
 
     - `length`, `sentence_length`: in words.
@@ -199,7 +203,8 @@ class LabelConsistency:
 def label_consistency(train: Sentences, surfaces: Iterable[Surface]) -> LabelConsistency:
     """Find all occurrences of the surfaces in the training sentences by one walk through a tree of their words."""
     end = object()
-    tree: dict = {}
+    tree: dict[Any, Any] = {}
+    node: Any
     for words in surfaces:
         node = tree
         for word in words:

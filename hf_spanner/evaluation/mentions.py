@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..metrics.nested_ner.scoring import Entity, read_entities, scores_of_counts
+from ..metrics.nested_ner.scoring import Entity, Triple, read_entities, scores_of_counts
 
 
 class Mention(NamedTuple):
@@ -41,7 +41,7 @@ def list_mentions(predictions: Iterable[Iterable[Entity]], references: Iterable[
     predicted, gold = read_entities(predictions, references)
     mentions = []
     for number, (found, expected, given) in enumerate(zip(predicted, gold, predictions, strict=True)):
-        scores: dict[tuple, float | None] = {}
+        scores: dict[Triple, float | None] = {}
         for triple, entity in zip(found, given, strict=True):
             score, before = _score(entity), scores.get(triple)
             scores[triple] = score if before is None else max(before, score or before)

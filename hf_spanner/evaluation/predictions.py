@@ -38,7 +38,7 @@ def read_predictions(path: str | Path, sentences: Sequence[Mapping[str, Any]]) -
     rows = [(where, record) for where, record in json_lines(path)]
     for where, record in rows:
         check_sentence(record, where)
-    keys = [sentence.get("id") for sentence in sentences]
+    keys: list[Any] = [sentence.get("id") for sentence in sentences]
     if None in keys or len(set(keys)) < len(keys):
         if len(rows) != len(sentences):
             raise ValueError(
@@ -57,8 +57,8 @@ def read_predictions(path: str | Path, sentences: Sequence[Mapping[str, Any]]) -
     return [[dict(entity) for entity in record["entities"]] for _, record in order]
 
 
-def _by_id(path: Path, rows: list[tuple[str, dict]], keys: list[str]) -> list[tuple[str, dict]]:
-    found: dict[str, tuple[str, dict]] = {}
+def _by_id(path: Path, rows: list[tuple[str, dict[str, Any]]], keys: list[str]) -> list[tuple[str, dict[str, Any]]]:
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
     for where, record in rows:
         key = str(record.get("id"))
         if key in found:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..data.describe import label_names
-from ..metrics.nested_ner.scoring import Entity, score_entities
+from ..metrics.nested_ner.scoring import Entity, Triple, score_entities
 from .calibration import calibration
 from .comparison import SentenceCounts, bootstrap_f1, compare_systems, found_by, holm
 from .errors import confusion, list_errors, summarise_errors
@@ -57,7 +57,8 @@ def summarise_mentions(
     if not sentences:
         raise ValueError("There is no sentence to evaluate: the data is empty.")
     labels = list(label_names(sentences) if labels is None else labels)
-    predicted, gold = ([[] for _ in sentences] for _ in range(2))
+    predicted: list[list[Triple]] = [[] for _ in sentences]
+    gold: list[list[Triple]] = [[] for _ in sentences]
     for mention in mentions:
         if mention.predicted:
             predicted[mention.sentence].append(mention[1:4])
@@ -155,7 +156,7 @@ def compare_mentions(
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     """b - a; None for groups in which neither has a gold entity or a prediction."""
-    groups = {}
+    groups: dict[str, dict[str, float | None]] = {}
     for by, rows in b["groups"].items():
         groups[by] = {}
         for name, row in rows.items():

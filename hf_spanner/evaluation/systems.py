@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..analysis.representations import describe_representations, span_representations
 from ..loading import load_model
+from ..metrics.nested_ner.scoring import Entity
 from .predicting import predict_sentences
 from .predictions import read_predictions
 
@@ -39,13 +41,13 @@ class System:
                 )
         return system
 
-    def predict(self, sentences: list[dict], batch_size: int = 32) -> list[list]:
+    def predict(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32) -> Sequence[Sequence[Entity]]:
         """The entities of every sentence: the model's, or those of the file."""
         if self.model is None:
             return read_predictions(self.place, sentences)
         return predict_sentences(self.model, self.tokenizer, sentences, batch_size, progress=True)
 
-    def represent(self, sentences: list[dict], batch_size: int = 16) -> dict[str, Any]:
+    def represent(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 16) -> dict[str, Any]:
         """What `describe_representations` says of the model."""
         if self.model is None:
             raise ValueError(f"{self.place} is a file of predictions: --representations needs the model.")

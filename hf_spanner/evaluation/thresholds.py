@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from ..metrics.nested_ner.scoring import score_entities
 from ..modeling.decoding import Entity, resolve_overlaps
+from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.reading import Reader
+
+References = Sequence[Iterable[Any]]  # the gold entities of each sentence: dicts or tuples
 
 FLOOR = 0.05  # candidates below this score are not looked at: with most spans among them, they would be very many
 
@@ -25,8 +29,8 @@ class Tuned(NamedTuple):
 
 
 def predict_candidates(
-    model,
-    tokenizer,
+    model: NestedNerPreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
     sentences: Iterable[Mapping[str, Any]],
     overlap: str,
     batch_size: int = 32,
@@ -53,7 +57,7 @@ def predict_candidates(
 
 
 def tune_threshold(
-    candidates: Sequence[Sequence[Entity]], references: Sequence, overlap: str = "any", tolerance: float = 0.0
+    candidates: Sequence[Sequence[Entity]], references: References, overlap: str = "any", tolerance: float = 0.0
 ) -> Tuned:
     """The one threshold with the best micro F1; of several the highest. It lies halfway between two scores.
 
@@ -74,7 +78,7 @@ def tune_threshold(
 
 
 def tune_thresholds(
-    candidates: Sequence[Sequence[Entity]], references: Sequence, labels: Iterable[str], overlap: str = "any"
+    candidates: Sequence[Sequence[Entity]], references: References, labels: Iterable[str], overlap: str = "any"
 ) -> Tuned:
     """A threshold for each label with the best micro F1 together.
 
@@ -85,6 +89,8 @@ def tune_thresholds(
     """
     labels = list(labels)
     single = tune_threshold(candidates, references, overlap)
+    one = single.threshold
+    assert isinstance(one, float)  # as `tune_threshold` gives one for all
     scores, correct, names = _columns([resolve_overlaps(row, overlap) for row in candidates], references)
     choices = {name: _choices(scores[names == name], correct[names == name]) for name in labels}
     support, f1 = _support(references), single.f1
@@ -95,20 +101,24 @@ def tune_thresholds(
         if f1 <= before + 1e-12:
             break
     known = set(names.tolist())
-    thresholds = {name: chosen[name][0] if name in known else single.threshold for name in labels}
+    thresholds = {name: chosen[name][0] if name in known else one for name in labels}
     reached = f1_at(thresholds, candidates, references, overlap)
     if reached < single.f1:
-        return Tuned(dict.fromkeys(labels, single.threshold), single.f1)
+        return Tuned(dict.fromkeys(labels, one), single.f1)
     return Tuned(thresholds, reached)
 
 
 def f1_at(
-    threshold: float | Mapping[str, float], candidates: Sequence[Sequence[Entity]], references: Sequence, overlap: str
+    threshold: float | Mapping[str, float],
+    candidates: Sequence[Sequence[Entity]],
+    references: References,
+    overlap: str,
 ) -> float:
     """Micro F1 of the candidates that reach a threshold, overlaps resolved."""
-    limit = threshold.get if isinstance(threshold, Mapping) else lambda label: threshold
+    limit: Callable[[str], Any] = threshold.get if isinstance(threshold, Mapping) else lambda label: threshold
     found = [resolve_overlaps([e for e in row if e.score >= limit(e.label)], overlap) for row in candidates]
-    return score_entities(found, references)["f1"]
+    f1: float = score_entities(found, references)["f1"]
+    return f1
 
 
 def write_threshold(config: str | Path, threshold: float | dict[str, float]) -> None:
@@ -121,7 +131,7 @@ def write_threshold(config: str | Path, threshold: float | dict[str, float]) -> 
     os.replace(aside, config)
 
 
-def _columns(found: Sequence[Sequence[Entity]], references: Sequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _columns(found: Sequence[Sequence[Entity]], references: References) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Score, correctness and label of every candidate."""
     gold = [_triples(row) for row in references]
     rows = [(e.score, tuple(e[:3]) in gold[i], e.label) for i, row in enumerate(found) for e in row]
@@ -141,9 +151,9 @@ def _choices(scores: np.ndarray, correct: np.ndarray) -> list[tuple[float, int, 
     return list(zip(((edges[kept] + edges[kept + 1]) / 2).tolist(), kept.tolist(), right[kept].tolist(), strict=True))
 
 
-def _triples(row: Iterable) -> set[tuple]:
+def _triples(row: Iterable[Any]) -> set[tuple[Any, ...]]:
     return {(e["start"], e["end"], e["label"]) if isinstance(e, Mapping) else tuple(e[:3]) for e in row}
 
 
-def _support(references: Sequence) -> int:
+def _support(references: References) -> int:
     return sum(len(_triples(row)) for row in references)

@@ -24,7 +24,7 @@ GENERATED = (
     "<!-- Written by hf_spanner from training.json. Delete this line to keep your own text: it is then left alone. -->"
 )
 EXAMPLE = "The mayor of New York met the head of the Bank of England in London."
-TASK = {"task_type": "token-classification", "task_name": "Nested named entity recognition"}
+TASK: dict[str, Any] = {"task_type": "token-classification", "task_name": "Nested named entity recognition"}
 
 
 @dataclass
@@ -219,7 +219,7 @@ def citation(approach: str) -> str | None:
 def eval_results(split: str, scores: Mapping[str, Any], record: Mapping, about: About) -> list[EvalResult]:
     """Every measured number of a split, for `model-index`."""
     name = (_list(about.datasets) or record.get("datasets") or [record.get("data") or "unknown"])[0]
-    dataset = {
+    dataset: dict[str, Any] = {
         "dataset_type": re.sub(r"[^\w./-]+", "-", name),
         "dataset_name": name,
         "dataset_split": split,

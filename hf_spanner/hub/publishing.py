@@ -55,22 +55,23 @@ def publish(
         raise TypeError(
             f"push_to_hub knows no argument {unknown[0]!r}; of the card it takes {', '.join(About.names())}."
         )
+    network: Any = model
     if isinstance(model, NestedNerPipeline):
-        model, tokenizer = model.model, tokenizer or model.tokenizer
+        network, tokenizer = model.model, tokenizer or model.tokenizer
     api = HfApi(token=token)
     with tempfile.TemporaryDirectory() as folder, in_one_sentence(repo_id, revision, "pushing"):
         repo_id = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
         if revision is not None and not revision.startswith("refs/pr"):
             api.create_branch(repo_id, branch=revision, exist_ok=True)
         save_repository(
-            folder, model, tokenizer, record, recipe, About(**about), name=repo_id, max_shard_size=max_shard_size
+            folder, network, tokenizer, record, recipe, About(**about), name=repo_id, max_shard_size=max_shard_size
         )
         if is_handwritten(_download(api, repo_id, CARD, revision, token)):
             (Path(folder) / CARD).unlink()
         return api.upload_folder(
             repo_id=repo_id,
             folder_path=folder,
-            commit_message=commit_message or f"Upload a {model.config.model_type} model",
+            commit_message=commit_message or f"Upload a {network.config.model_type} model",
             commit_description=commit_description,
             revision=revision,
             create_pr=create_pr,
@@ -99,7 +100,7 @@ def save_repository(
     else:
         NestedNerPipeline(model=model, tokenizer=tokenizer, device=model.device).save_pretrained(folder, **saving)
     card = find(source, CARD)
-    if is_handwritten(card):
+    if card is not None and is_handwritten(card):
         (Path(folder) / CARD).write_text(Path(card).read_text(encoding="utf-8"), encoding="utf-8")
     write_companions(folder, model, tokenizer, public(record), public(recipe or {}), about, name)
 
@@ -151,7 +152,9 @@ def tokenizer_at(source: str):
 
 def is_handwritten(card: str | os.PathLike | None) -> bool:
     """Whether there is a card and it is not one of ours."""
-    return bool(card) and Path(card).is_file() and GENERATED not in Path(card).read_text(encoding="utf-8")
+    if not card:
+        return False
+    return Path(card).is_file() and GENERATED not in Path(card).read_text(encoding="utf-8")
 
 
 def other_code(folder: str | os.PathLike) -> set[str]:

@@ -13,9 +13,9 @@ class Html(str):
     """A string that is HTML already."""
 
 
-def escape(value: Any) -> str:
+def escape(value: Any) -> Html:
     """Text as HTML, quotes included; what is HTML stays as it is."""
-    return value if isinstance(value, Html) else _escape(str(value), quote=True)
+    return value if isinstance(value, Html) else Html(_escape(str(value), quote=True))
 
 
 def join(parts: Iterable[Any], between: str = "") -> Html:
@@ -32,7 +32,9 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
-def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], foot: Sequence[Any] | None = None, **attributes) -> Html:
+def table(
+    head: Sequence[Any], rows: Iterable[Sequence[Any]], foot: Sequence[Any] | None = None, **attributes: Any
+) -> Html:
     """A table whose first column names its rows. Cells may be `<td>`s already, or anything that becomes one."""
     parts = [
         tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head))),

@@ -33,9 +33,11 @@ HEADLINE = {
 
 def value_at(figures: Mapping[str, Any], path: Sequence[str]) -> float | None:
     """A number inside nested dicts."""
+    inside: Any = figures
     for key in path:
-        figures = figures[key]
-    return figures
+        inside = inside[key]
+    value: float | None = inside
+    return value
 
 
 def number(value: float | None) -> str:
@@ -46,7 +48,8 @@ def difference(values: Sequence[float | None]) -> list[str]:
     """Of two values the second less the first, as one more cell; of any other number of values nothing."""
     if len(values) != 2:
         return []
-    return ["–" if None in values else f"{values[1] - values[0]:+.2f}"]
+    first, second = values
+    return ["–" if first is None or second is None else f"{second - first:+.2f}"]
 
 
 def points(value: float | None, sign: bool = False) -> str:

@@ -53,7 +53,7 @@ def found_by_one(
     labels: Sequence[str],
 ) -> Html:
     """The gold entities that exactly one system finds, in their sentences, with filters."""
-    found: dict[int, list[tuple[str, dict]]] = defaultdict(list)
+    found: dict[int, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for name, entities in comparison["only"].items():
         for entity in entities:
             found[entity["sentence"]].append((name, entity))
@@ -92,7 +92,7 @@ def found_by_one(
     return join([tag("p", text), legend, _filters(kinds, types, labels), *articles])
 
 
-def _filters(kinds: Mapping[str, tuple[str, str]], types: Counter, labels: Sequence[str]) -> Html:
+def _filters(kinds: Mapping[str, tuple[str, str]], types: Counter[str], labels: Sequence[str]) -> Html:
     buttons = [
         tag("button", text, type="button", value=kind, title=title, aria_pressed="false")
         for kind, (text, title) in kinds.items()

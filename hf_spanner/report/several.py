@@ -21,7 +21,7 @@ def verdict(comparison: Mapping[str, Any]) -> Html:
     for i, (name, summary) in enumerate(comparison["systems"].items()):
         scores, test = summary["scores"], comparison["tests"].get(name)
         low, high = summary["f1_interval"]
-        row = [join([tag("i", class_=f"swatch s{i % 6}"), f" {name}"])]
+        row: list[str] = [join([tag("i", class_=f"swatch s{i % 6}"), f" {name}"])]
         row += [percent(scores["precision"]), percent(scores["recall"]), tag("td", tag("b", percent(scores["f1"], 2)))]
         row.append(f"{percent(low)} – {percent(high)}")
         if test is None:
@@ -139,7 +139,7 @@ def types_compared(systems: Mapping[str, Mapping[str, Any]], labels: Sequence[st
     rows = []
     for label in labels:
         base = baseline["scores"]["per_type"].get(label, empty)
-        row = [type_name(label, labels), f"{base['support']:,}", percent(base["f1"])]
+        row: list[str] = [type_name(label, labels), f"{base['support']:,}", percent(base["f1"])]
         for other in others:
             f1 = other["scores"]["per_type"].get(label, empty)["f1"]
             row += [percent(f1), _difference(f1 - base["f1"], 0.15)]

@@ -121,7 +121,7 @@ def reliability(title: str, bins: Sequence[Mapping[str, Any]]) -> Html:
 
 def scatter(
     title: str, points: Sequence[Sequence[float]], groups: Sequence[str], names: Sequence[str], most: int = 3000
-):
+) -> Html:
     """Points coloured by group, on equal axes; of more than `most`, evenly spread ones are shown."""
     size, edge = 420, 10
     step = max(1, -(-len(points) // most))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -50,7 +51,7 @@ class NestedNerTrainingArguments(TrainingArguments):
         default_factory=lambda: ["entities"], metadata={"help": "Leave as it is: the gold entities' key."}
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not torch.accelerator.is_available():
             self.dataloader_pin_memory = False  # there is no device to pin memory for; torch would only warn
         if self.frozen_encoder_epochs and self.lr_scheduler_type != "linear":
@@ -61,7 +62,7 @@ class NestedNerTrainingArguments(TrainingArguments):
         super().__post_init__()
 
 
-def suit_arguments(args: NestedNerTrainingArguments, model, train_dataset: NestedNerDataset | None) -> None:
+def suit_arguments(args: NestedNerTrainingArguments, model: Any, train_dataset: NestedNerDataset | None) -> None:
     """Change the training arguments where an approach has no choice."""
     if args.metric_for_best_model == "f1":
         args.metric_for_best_model = TASKS[model.task].metric  # there is no F1 where the spans are given

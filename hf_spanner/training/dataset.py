@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from torch.utils.data import Dataset
+from transformers import PreTrainedTokenizerBase
 
 from ..modeling.configuration_nested_ner import NestedNerConfig
 from ..modeling.decoding import Entity
@@ -12,7 +14,7 @@ from ..modeling.reading import NestedNerCollator, TextEncoder
 __all__ = ["NestedNerCollator", "NestedNerDataset"]
 
 
-class NestedNerDataset(Dataset):
+class NestedNerDataset(Dataset[dict[str, Any]]):
     """Annotated sentences as a model reads them: one item a window, and one window a sentence unless it is too long.
 
     Args:
@@ -23,12 +25,14 @@ class NestedNerDataset(Dataset):
         config: the model's; its labels, window, reach and context decide the encoding.
     """
 
-    def __init__(self, sentences: Iterable[Mapping], tokenizer, config: NestedNerConfig):
+    def __init__(
+        self, sentences: Iterable[Mapping[str, Any]], tokenizer: PreTrainedTokenizerBase, config: NestedNerConfig
+    ) -> None:
         self.sentences = list(sentences)
         self.config = config
         self.encoder = TextEncoder(config, tokenizer)
         self.readings = self.encoder.cut_sentences(self.sentences, gold=True)
-        self.items: list[dict] = []
+        self.items: list[dict[str, Any]] = []
         for index, reading in enumerate(self.readings):
             for number, item in enumerate(reading.items):
                 item["place"] = (index, number)
@@ -37,7 +41,7 @@ class NestedNerDataset(Dataset):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, index: int) -> dict:
+    def __getitem__(self, index: int) -> dict[str, Any]:
         return self.items[index]
 
     def gold(self) -> list[list[Entity]]:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from torch import nn
 
+from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 
-def add_lora(model: nn.Module, rank: int, alpha: float | None = None, dropout: float = 0.1):
+if TYPE_CHECKING:
+    from peft import LoraModel
+
+
+def add_lora(
+    model: NestedNerPreTrainedModel, rank: int, alpha: float | None = None, dropout: float = 0.1
+) -> LoraModel:
     """Put LoRA matrices beside every linear layer of the encoder and freeze the encoder; all else trains as it did.
 
     Args:
@@ -24,9 +33,10 @@ def add_lora(model: nn.Module, rank: int, alpha: float | None = None, dropout: f
     names = [name for name, module in model.encoder.named_modules() if isinstance(module, nn.Linear)]
     if not names:
         raise ValueError(f"{model.config.model_type} has no encoder with linear layers that LoRA could train.")
+    weight: Any = alpha or 2 * rank  # peft counts in whole numbers, and takes others
     config = LoraConfig(
         r=rank,
-        lora_alpha=alpha or 2 * rank,
+        lora_alpha=weight,
         lora_dropout=dropout,
         target_modules=[f"encoder.{name}" for name in names],
     )
@@ -37,6 +47,7 @@ def add_lora(model: nn.Module, rank: int, alpha: float | None = None, dropout: f
     return tuner
 
 
-def merge_lora(tuner) -> nn.Module:
+def merge_lora(tuner: LoraModel) -> NestedNerPreTrainedModel:
     """The model with the matrices added to the weights they stood beside."""
-    return tuner.merge_and_unload()
+    model: Any = tuner.merge_and_unload()
+    return model

@@ -7,12 +7,13 @@ from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .dataset import NestedNerDataset
 
 
-def unreachable(dataset: NestedNerDataset, model: NestedNerPreTrainedModel) -> Counter:
+def unreachable(dataset: NestedNerDataset, model: NestedNerPreTrainedModel) -> Counter[str]:
     """Count the gold entities of `dataset` out of the model's reach, by reason; each is counted once."""
-    config, reach, reasons = model.config, model.reach(), Counter()
+    config, reach = model.config, model.reach()
+    reasons: Counter[str] = Counter()
     one_label = not config.multi_label
     for sentence, reading, gold in zip(dataset.sentences, dataset.readings, dataset.gold(), strict=True):
-        rest = []
+        rest: list[Entity] = []
         sizes = [1] * len(sentence["tokens"])
         if reach.unit == "subword":
             sizes = [len(subwords) for subwords in dataset.encoder.words.subwords(sentence["tokens"])]

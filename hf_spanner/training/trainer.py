@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import CommitInfo
 from torch.utils.data import Dataset
-from transformers import Trainer
-from transformers.trainer_utils import EvalPrediction
+from transformers import PreTrainedTokenizerBase, Trainer
+from transformers.trainer_utils import EvalPrediction, TrainOutput
 
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
-from ..modeling.decoding import entities_to_tensor, tensor_to_entities
+from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
 from ..modeling.folders import whole_or_not_at_all
-from .arguments import suit_arguments
+from .arguments import NestedNerTrainingArguments, suit_arguments
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .dataset import NestedNerCollator, NestedNerDataset
 from .reach import reach_report
@@ -37,20 +38,36 @@ class NestedNerTrainer(Trainer):
     ```
     """
 
+    args: NestedNerTrainingArguments
+    model: Any  # a nested NER model, or what data parallelism, compilation or LoRA has wrapped around it
+    processing_class: Any  # the tokenizer
+    train_dataset: Any
+    optimizer: Any
+    hub_model_id: Any
+
     def __init__(
-        self, model=None, args=None, *, train_dataset=None, eval_dataset=None, processing_class=None, **kwargs
-    ):
+        self,
+        model: torch.nn.Module | None = None,
+        args: NestedNerTrainingArguments | None = None,
+        *,
+        train_dataset: Any = None,
+        eval_dataset: Any = None,
+        processing_class: PreTrainedTokenizerBase | None = None,
+        **kwargs: Any,
+    ) -> None:
         if processing_class is None:
             raise ValueError("NestedNerTrainer needs the tokenizer: pass `processing_class=load_tokenizer(...)`.")
         self.processing_class, self.model = (
             processing_class,
             model,
         )  # needed by `encode` before the base class sets them
-        self._scored: NestedNerDataset | None = None  # the data set under evaluation: scores need its gold
-        self._found: list = []  # the entities of the last evaluation
+        self._scored: Any = None  # the data set under evaluation: scores need its gold
+        self._found: list[list[Entity]] = []  # the entities of the last evaluation
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
-        self.predictions: dict[str, tuple] = {}  # by split, of the model as it is: entities found and the data set
+        self.predictions: dict[
+            str, tuple[list[list[Entity]], NestedNerDataset]
+        ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
         kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
@@ -157,7 +174,7 @@ class NestedNerTrainer(Trainer):
     def get_test_dataloader(self, test_dataset: Dataset | Iterable):
         return super().get_test_dataloader(self.encode(test_dataset))
 
-    def train(self, *args, **kwargs):
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
         self._predictions_at: dict[int, dict] = {}
         output = super().train(*args, **kwargs)
         # What is kept are the predictions of the model as it now is: that of the best step again, or of the last.
@@ -165,7 +182,9 @@ class NestedNerTrainer(Trainer):
         self.predictions = self._predictions_at.get(best or self.state.global_step, {})
         return output
 
-    def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix: str = "eval"):
+    def evaluate(
+        self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
+    ) -> dict[str, float]:
         metrics = super().evaluate(self.encode(eval_dataset), ignore_keys, metric_key_prefix)
         split = "validation" if metric_key_prefix == "eval" else metric_key_prefix
         self.predictions = {**self.predictions, split: (self._found, self._scored)}
@@ -174,7 +193,7 @@ class NestedNerTrainer(Trainer):
         return metrics
 
     @property
-    def results(self) -> dict[str, dict]:
+    def results(self) -> dict[str, dict[str, Any]]:
         """All scores of the model as it is, by the split it was evaluated on."""
         model = model_of(self.model)
         return {
@@ -226,15 +245,21 @@ class NestedNerTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict=None) -> None:
         if not self.args.should_save:
             return super()._save(output_dir, state_dict)
-        with whole_or_not_at_all(output_dir or self.args.output_dir) as folder:
+        with whole_or_not_at_all(str(output_dir or self.args.output_dir)) as folder:
             super()._save(str(folder), state_dict)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         for file in Path(checkpoint_folder).glob("*.py"):  # the base class copies weights and configuration only
-            shutil.copy(file, self.args.output_dir)
+            shutil.copy(file, str(self.args.output_dir))
         super()._push_from_checkpoint(checkpoint_folder)
 
-    def push_to_hub(self, commit_message: str | None = "End of training", token=None, revision=None, **about):
+    def push_to_hub(
+        self,
+        commit_message: str | None = "End of training",
+        token: Any = None,
+        revision: str | None = None,
+        **about: Any,
+    ) -> CommitInfo | None:
         """Upload model, tokenizer, code, card, recipe and results to `args.hub_model_id`; returns the commit.
 
         `about` goes to the card: `language`, `license`, `datasets`, `base_model`, `tags`, `limits`.
@@ -259,7 +284,7 @@ class NestedNerTrainer(Trainer):
         )
 
 
-def model_of(model):
+def model_of(model: Any) -> Any:
     """The model inside whatever data parallelism or compilation has wrapped around it."""
     while not hasattr(model, "pretrained_prefixes"):
         model = model.module if hasattr(model, "module") else model._orig_mod

@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+from datasets import Dataset, DatasetDict
+from evaluate import EvaluationModule
+from huggingface_hub import CommitInfo
 from transformers import PreTrainedTokenizerBase
+from transformers.trainer_utils import TrainOutput
 from typing_extensions import assert_type
 
 import hf_spanner
@@ -31,7 +36,8 @@ from hf_spanner import (
     smooth_targets,
     train_glove,
 )
-from hf_spanner.modeling.modeling_span_ner import SpanNerForNestedNer
+from hf_spanner.building.vectors import WordVectors
+from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
 from hf_spanner.modeling.pipeline_nested_ner import EntityDict
 
 ner = pipeline("me/model", batch_size=8)
@@ -57,21 +63,40 @@ assert_type(model.reach().longest, int | None)
 assert_type(model.heads, tuple[str, ...])
 assert_type(load_tokenizer("me/model"), PreTrainedTokenizerBase)
 assert_type(SpanNerForNestedNer.from_encoder("bert-base-cased", labels=["PER"]), SpanNerForNestedNer)
+assert_type(SpanNerForNestedNer.from_pretrained("me/model"), SpanNerForNestedNer)
+assert_type(SpanNerForNestedNer.from_pretrained("me/model").config, SpanNerConfig)
+assert_type(SpanNerForNestedNer.from_pretrained("me/model").config.max_span_length, int)
+assert_type(NestedNerConfig(id2label={0: "PER"}, max_span_length=None).max_span_length, int | None)
+NestedNerConfig(max_span_lenght=8)  # type: ignore[call-arg]
 assert_type(APPROACHES, dict[str, type[NestedNerPreTrainedModel]])
-AutoModelForNestedNer.from_pretrained("me/model")
+assert_type(AutoModelForNestedNer.from_pretrained("me/model"), NestedNerPreTrainedModel)
+assert_type(AutoModelForNestedNer.from_config(model.config), NestedNerPreTrainedModel)
 
 data = load_nested_ner("folder/")
+assert_type(data, DatasetDict)
+assert_type(data["test"], Dataset)
 found = predict_sentences(model, tokenizer, data["test"], threshold=0.5)
 assert_type(found, list[list[Entity]])
+assert_type(found[0][0], Entity)
 assert_type(found[0][0].label, str)
-assert_type(evaluate(model, tokenizer, data["test"]), dict[str, Any])
-assert_type(score_entities([[(0, 2, "PER")]], [[]]), dict[str, Any])
-load_metric()
+assert_type(found[0][0].score, float)
+predict_sentences(model, tokenizer, data["test"], threshold="high")  # type: ignore[arg-type]
+assert_type(evaluate(model, tokenizer, data["test"], groups=True), dict[str, Any])
+assert_type(score_entities([[(0, 2, "PER")]], [[{"start": 0, "end": 2, "label": "PER"}]]), dict[str, Any])
+assert_type(load_metric(), EvaluationModule)
 
 arguments = NestedNerTrainingArguments("runs/mine", head_learning_rate=1e-3)
+assert_type(arguments.head_learning_rate, float | None)
+NestedNerTrainingArguments("runs/mine", head_lr=1e-3)  # type: ignore[call-arg]
 dataset = NestedNerDataset(data["train"], tokenizer, model.config)
+assert_type(dataset[0], dict[str, Any])
+assert_type(dataset.gold(), list[list[Entity]])
 batch = NestedNerCollator(tokenizer.pad_token_id)(dataset.items)
+assert_type(batch, dict[str, torch.Tensor])
 output = model(**batch)
+assert_type(output, NestedNerOutput)
+assert_type(output.losses, dict[str, torch.Tensor] | None)
+assert_type(model.decode(output), list[list[Entity]])
 trainer = NestedNerTrainer(
     model=model,
     args=arguments,
@@ -79,11 +104,18 @@ trainer = NestedNerTrainer(
     eval_dataset=data["validation"],
     processing_class=tokenizer,
 )
+assert_type(trainer.args, NestedNerTrainingArguments)
 assert_type(trainer.reach, dict[str, str])
-assert_type(model.decode(NestedNerOutput()), list[list[Entity]])
+assert_type(trainer.train(), TrainOutput)
+assert_type(trainer.evaluate(data["test"], metric_key_prefix="test"), dict[str, float])
+assert_type(trainer.results, dict[str, dict[str, Any]])
+assert_type(trainer.push_to_hub(language="en"), CommitInfo | None)
 
-vectors = read_vectors("vectors.txt")
-assert_type(vectors.words, list[str])
-train_glove([["New", "York"]]).save("vectors.txt.gz")
-targets = smooth_targets
+assert_type(read_vectors("vectors.txt"), WordVectors)
+assert_type(read_vectors("vectors.txt").words, list[str])
+assert_type(train_glove([["New", "York"]]), WordVectors)
+entities, num_words = torch.tensor([[[0, 2, 0]]]), torch.tensor([3])
+assert_type(smooth_targets(entities, num_words, length=3, max_span=2, num_labels=1, epsilon=0.1), torch.Tensor)
+
+assert_type(hf_spanner.__version__, str)
 nothing = hf_spanner.nonsense  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ..chars import chars_to_words
 from ..schema import ReadReport, Sentence
@@ -26,7 +27,7 @@ def load_sample() -> dict[str, list[Sentence]]:
     return {"train": sentences[:cut], "validation": sentences[cut:]}
 
 
-def parse_brackets(line: str) -> tuple[str, list[dict]]:
+def parse_brackets(line: str) -> tuple[str, list[dict[str, Any]]]:
     """A sentence in brackets as plain text and entities in characters, by start, the longest first.
 
     ```python

@@ -1,5 +1,7 @@
 """Nested NER as an `evaluate` metric. This folder loads offline by its path and, as a Hub Space, by its name."""
 
+from typing import Any
+
 import datasets
 import evaluate
 
@@ -41,17 +43,18 @@ class NestedNer(evaluate.Metric):
         entities = datasets.List(
             {"start": datasets.Value("int64"), "end": datasets.Value("int64"), "label": datasets.Value("string")}
         )
+        columns: Any = {"predictions": entities, "references": entities}
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation="",
             inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": entities, "references": entities}),
+            features=datasets.Features(columns),
         )
 
     # evaluate stores what it is given as Arrow rows and fails on any key beyond the three; models and pipelines add
     # `score` and `word`. So entities are reduced to the three on their way in. (evaluate appends to these docstrings.)
 
-    def add_batch(self, *, predictions=None, references=None):
+    def add_batch(self, *, predictions: Any = None, references: Any = None) -> None:
         """Add the entities of several sentences."""
         predicted, gold = (
             [[{"start": start, "end": end, "label": label} for start, end, label in sentence] for sentence in side]
@@ -59,9 +62,9 @@ class NestedNer(evaluate.Metric):
         )
         super().add_batch(predictions=predicted, references=gold)
 
-    def add(self, *, prediction=None, reference=None):
+    def add(self, *, prediction: Any = None, reference: Any = None) -> None:
         """Add the entities of one sentence."""
         self.add_batch(predictions=[prediction], references=[reference])
 
-    def _compute(self, predictions, references, labels=None):
+    def _compute(self, predictions: Any, references: Any, labels: Any = None) -> dict[str, Any]:
         return score_entities(predictions, references, labels=labels)

@@ -7,11 +7,12 @@ predicted and gold, determine every number below, however deep entities nest, cr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 Entity = Mapping[str, Any] | Sequence[Any]
 Triple = tuple[int, int, str]  # start, end, label
+Place = tuple[int, int, int, str]  # sentence, start, end, label
 
 
 def score_entities(
@@ -95,15 +96,15 @@ def _triple(entity: Entity) -> Triple:
         ) from error
 
 
-def _entity_set(sentences: list[list[Triple]]) -> set[tuple]:
+def _entity_set(sentences: list[list[Triple]]) -> set[Place]:
     return {(number, *triple) for number, sentence in enumerate(sentences) for triple in sentence}
 
 
-def _span(entity: tuple) -> tuple:
+def _span(entity: Place) -> tuple[int, int, int]:
     return entity[:3]  # sentence, start, end
 
 
-def _per_type(predicted: set[tuple], gold: set[tuple], labels: Iterable[str] | None) -> dict[str, dict[str, Any]]:
+def _per_type(predicted: set[Place], gold: set[Place], labels: Iterable[str] | None) -> dict[str, dict[str, Any]]:
     n_predicted, n_gold, n_correct = (
         Counter(label for *_, label in entities) for entities in (predicted, gold, predicted & gold)
     )
@@ -112,7 +113,7 @@ def _per_type(predicted: set[tuple], gold: set[tuple], labels: Iterable[str] | N
     return {label: scores_of_counts(n_correct[label], n_predicted[label], n_gold[label]) for label in rows}
 
 
-def _compare(predicted: set[tuple], gold: set[tuple]) -> dict[str, Any]:
+def _compare(predicted: Set[Any], gold: Set[Any]) -> dict[str, Any]:
     return scores_of_counts(len(predicted & gold), len(predicted), len(gold))
 
 
