@@ -10,13 +10,18 @@ from .schema import Sentence
 
 
 def load_split(
-    source: str, split: str, format: str | None = None, resplit: str | None = None
+    source: str,
+    split: str,
+    format: str | None = None,
+    resplit: str | None = None,
+    splitter: str | None = None,
 ) -> tuple[list[Sentence], Mapping[str, Iterable[Sentence]], str]:
     """The sentences of a split, all of the data, and the split's name: of data with a single one, that one.
 
-    With `resplit` words are cut as that word splitter cuts raw text.
+    Data that comes as text is cut into words by `splitter`, which should be the model's own. With `resplit` all words
+    are cut as that word splitter cuts raw text.
     """
-    data: Mapping[str, Iterable[Sentence]] = load_nested_ner(source, format=format)
+    data: Mapping[str, Iterable[Sentence]] = load_nested_ner(source, format=format, splitter=resplit or splitter)
     if split not in data:
         if len(data) > 1:
             raise ValueError(f"{source} has no split {split!r}, only {sorted(data)}: choose one with --split.")
