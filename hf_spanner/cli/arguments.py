@@ -9,6 +9,7 @@ from typing import Any
 from transformers import HfArgumentParser
 
 from ..auto import approach
+from ..foreign import check_size
 from ..loading import load_config
 from ..training.recipes import read_recipe
 from .options import OneSentence, read_yaml
@@ -33,7 +34,11 @@ def parse_with_recipe(
     argv = list(sys.argv[1:] if argv is None else argv)
     recipe: dict[str, Any] = {}
     if argv and argv[0].endswith((".yaml", ".yml")):
-        recipe = read_recipe(argv.pop(0))
+        name = argv.pop(0)
+        try:
+            recipe = check_size(read_recipe(name), name)
+        except RecursionError:
+            raise ValueError(f"{name} is nested too deeply to be a recipe.") from None
         argv = _as_flags(recipe) + argv
     parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False)
     *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)

@@ -258,7 +258,10 @@ def eval_results_files(record: Mapping[str, Any], about: About | None = None) ->
             "value": round(100 * scores[kind], 2),
             "notes": f"strict micro {kind} on the {split} split, in per cent",
         }
-        files[f".eval_results/nested_ner_{split}.yaml"] = yaml.safe_dump([entry], sort_keys=False)
+        name = re.sub(r"[^\w .-]", "_", split)[
+            :100
+        ]  # a split is called what a record says: it must not lead elsewhere
+        files[f".eval_results/nested_ner_{name}.yaml"] = yaml.safe_dump([entry], sort_keys=False)
     return files
 
 
