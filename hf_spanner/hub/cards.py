@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from ..harmless import harmless
 from ..metrics.tasks import TASKS
 from ..modeling.pipeline_nested_ner import NestedNerPipeline
 from .record import public
@@ -93,7 +94,7 @@ def summary(model, record: Mapping, about: About) -> str:
     return (
         f"A `{config.model_type}` model of hf_spanner{trained}{on}. "
         f"It {TASKS[model.task].does} with {len(config.labels)} labels: "
-        f"{', '.join(f'`{label}`' for label in config.labels)}."
+        f"{', '.join(f'`{harmless(label)}`' for label in config.labels)}."
     )
 
 
@@ -271,4 +272,4 @@ def _list(value: str | list[str] | None) -> list[str]:
 
 def _cell(text: Any) -> str:
     """Text inside a Markdown table."""
-    return str(text).replace("|", "\\|").replace("\n", " ")
+    return harmless(text, keep="\n").replace("|", "\\|").replace("\n", " ")

@@ -77,9 +77,9 @@ def lie(**changes) -> Callable[[dict], None]:
     return lambda header: first_tensor(header).update(changes)
 
 
-def scores(folder: Folder, split: str) -> dict:
+def scores(folder: Folder, *splits: str) -> dict:
     folder.record()
-    return {split: json.loads((folder.path / "training.json").read_text())["results"]["test"]}
+    return dict.fromkeys(splits, json.loads((folder.path / "training.json").read_text())["results"]["test"])
 
 
 def nested(depth: int, opening: str = "[", closing: str = "]") -> str:
@@ -215,7 +215,11 @@ def cases(place: Path) -> dict[str, Callable[[Folder], None]]:
             "chat_template.jinja", "{{ ''.__class__.__mro__[1].__subclasses__() }}"
         ),
         # what is copied when a model is published
-        "a record that writes elsewhere": lambda f: f.record(results=scores(f, "../../../outside")),
+        "a record that writes elsewhere": lambda f: f.record(
+            results=scores(
+                f, "test", "x/y", "x/../../../../outside"
+            )  # the second makes the folder that the third leaves
+        ),
         "a record with an absolute path": lambda f: f.record(results=scores(f, str(place / "outside"))),
         "a record with a very long name": lambda f: f.record(results=scores(f, "x" * 20_000)),
         "a record with a null in a name": lambda f: f.record(results=scores(f, "a\0b\n")),
