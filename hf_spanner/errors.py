@@ -1,24 +1,20 @@
 """What the Hub, a disk or a repository can do to us, each in one sentence."""
 
 import errno
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import huggingface_hub
 from huggingface_hub import errors as hub
 from safetensors import SafetensorError
-from transformers.utils import cached_file
 
 from .modeling.folders import DISK_FULL
 
 LOGIN = "log in with `hf auth login` or set HF_TOKEN"
 NO_SAFETENSORS = re.compile(r"(does not appear to have a|no) file named model\.safetensors")
 OUTSIDE = re.compile(r"Invalid filename ('[^']*')|must reference a file inside the model directory, got (\S+)")
-PATH_STEPS = re.compile(r"[/\\]")  # an absolute path begins with an empty step
+NO_MEMORY = re.compile(r"not enough memory|can't allocate memory|invalid for input of size|Storage size calculation")
 BROKEN = ("ConnectError", "ReadError", "WriteError", "RemoteProtocolError", "ReadTimeout", "ConnectTimeout")  # httpx
 
 
@@ -33,7 +29,13 @@ def in_one_sentence(name: str, revision: str | None = None, doing: str = "loadin
             for cause in chain:
                 if (told := explain(cause, str(name), revision, doing)) is not None:
                     raise told from error
-        raise
+        if doing != "loading" or getattr(error, "errno", None) is not None or _is_ours(error):
+            raise
+        told = " ".join(str(error).split())
+        raise ValueError(
+            f"{name} cannot be loaded, its files are damaged or not those of such a model "
+            f"({type(error).__name__}: {told if len(told) < 300 else told[:300] + '…'})."
+        ) from error
 
 
 def _explain_disk(cause: BaseException, name: str, revision: str | None, doing: str) -> Exception | None:
@@ -91,6 +93,12 @@ def _explain_content(cause: BaseException, name: str, revision: str | None, doin
         )
     if outside := OUTSIDE.search(str(cause)):
         return ValueError(f"{name} names a file outside its folder, {outside[1] or outside[2]}: refused.")
+    if "size mismatch" in str(cause) or "ignore_mismatched_sizes" in str(cause):
+        return ValueError(
+            f"The weights of {name} have other sizes than its config.json says: one of the two is wrong."
+        )
+    if isinstance(cause, MemoryError) or NO_MEMORY.search(str(cause)):
+        return ValueError(f"{name} asks for more memory than there is: its config.json is wrong, or it is too large.")
     if NO_SAFETENSORS.search(str(cause)):
         return FileNotFoundError(
             f"{name} has no model.safetensors; weights in any other form are refused, as pickles may run code."
@@ -98,14 +106,13 @@ def _explain_content(cause: BaseException, name: str, revision: str | None, doin
     return None
 
 
-def check_file_names(name: str, **hub_arguments: Any) -> None:
-    """Refuse a tokenizer whose configuration names files outside its own folder."""
-    file = cached_file(name, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False, **hub_arguments)
-    config = json.loads(Path(file).read_text(encoding="utf-8")) if file else {}
-    for key, value in config.items() if isinstance(config, dict) else ():
-        for path in value if isinstance(value, list) else [value]:
-            if re.search(r"_files?$", key) and isinstance(path, str) and (set(PATH_STEPS.split(path)) & {"", ".."}):
-                raise ValueError(f"The tokenizer of {name} names a file outside its folder, {key}={path!r}: refused.")
+def _is_ours(error: BaseException) -> bool:
+    """Whether the package raised it: then it is a sentence already."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    return name.partition(".")[0] == __package__ and isinstance(error, (ValueError, TypeError, OSError))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -9,8 +9,10 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from .auto import AutoModelForNestedNer
 from .default import folder_of
-from .errors import check_file_names, in_one_sentence
+from .errors import in_one_sentence
+from .foreign import check_config, check_tokenizer, check_weights
 from .modeling.configuration_nested_ner import NestedNerConfig, check_labels
+from .modeling.decoding import thresholds_of
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 
@@ -73,12 +75,14 @@ def load_config(name: str, revision: str | None = None, token: str | None = None
     if not folder.is_dir() and (folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))):
         raise FileNotFoundError(f"There is no model folder {name!r}.")
     with in_one_sentence(name, revision):
+        check_config(name, revision=revision, token=token)
         saved = AutoConfig.from_pretrained(name, revision=revision, token=token, trust_remote_code=False, **config)
         if not isinstance(saved, NestedNerConfig):
             raise ValueError(
                 f"{name} is a {saved.model_type!r} checkpoint of another task; what is needed is a nested NER model, "
                 "for example one trained with `hf-spanner train`."
             )
+        thresholds_of(saved.threshold, saved.labels)
     return saved
 
 
@@ -98,6 +102,7 @@ def _load_model(
             saved.threshold = type(saved).threshold
     hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
+        check_weights(name)
         model: NestedNerPreTrainedModel = AutoModelForNestedNer.from_pretrained(
             name, config=saved, ignore_mismatched_sizes=labels is not None, **hub, **loading
         )
@@ -111,7 +116,7 @@ def _load_tokenizer(name: str, revision: str | None, token: str | None) -> PreTr
             f"{name} has no tokenizer: save the one it was trained with there, `tokenizer.save_pretrained({name!r})`."
         )
     with in_one_sentence(name, revision):
-        check_file_names(name, revision=revision, token=token)
+        check_tokenizer(name, revision=revision, token=token)
         return load_tokenizer(name, revision=revision, token=token, trust_remote_code=False)
 
 

@@ -1,6 +1,7 @@
 """From scores to entities: candidates, thresholds and what to do where they overlap. Pure functions."""
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -43,17 +44,60 @@ def resolve_overlaps(entities: Iterable[Entity], overlap: str) -> list[Entity]:
     The better score wins; ties are broken by start, end, label. The same span and label counts once in any case.
     """
     check_overlap(overlap)
-    kept: list[Entity] = []
-    seen: set[tuple] = set()
+    ranked: dict[tuple, Entity] = {}  # the best of each span and label, best first
     for entity in sorted(entities, key=best_first):
-        key = entity[:3]
-        if key in seen:
+        ranked.setdefault(entity[:3], entity)
+    keep = {"flat": _without_overlaps, "nested": _without_crossings, "any": list}[overlap]
+    return sorted(keep(ranked.values()), key=in_text_order)
+
+
+def _without_overlaps(ranked: Iterable[Entity]) -> list[Entity]:
+    """Those that share no word with one kept before them, in O(n log n)."""
+    kept, starts, ends = [], [], []  # what is kept lies side by side, so both are sorted
+    for entity in ranked:
+        place = bisect_left(starts, entity.end)  # of those that start before its end the last one ends last
+        if place == 0 or ends[place - 1] <= entity.start:
+            kept.append(entity)
+            starts.insert(place, entity.start)
+            ends.insert(place, entity.end)
+    return kept
+
+
+def _without_crossings(ranked: Collection[Entity]) -> list[Entity]:
+    """Those that cross none kept before them, in O(n log n).
+
+    [s, e) and [a, b) cross if a < s < b < e or s < a < e < b. So some kept span crosses [s, e) if and only if of those
+    with s strictly inside the first end lies before e, or of those with e strictly inside the last start lies after s.
+    Both are minima over what was kept around a place: a segment tree, written by ranges and read from leaf to root.
+    """
+    places = sorted({place for entity in ranked for place in entity[:2]})
+    rank = {place: index for index, place in enumerate(places)}
+    size = len(places)
+    first_end, last_start = [size] * (2 * size), [-1] * (2 * size)
+    kept = []
+    for entity in ranked:
+        start, end = rank[entity.start], rank[entity.end]
+        node = start + size
+        while node and first_end[node] >= end:
+            node //= 2
+        if node:
             continue
-        if overlap != "any" and any(_clash(entity, other, overlap) for other in kept):
+        node = end + size
+        while node and last_start[node] <= start:
+            node //= 2
+        if node:
             continue
-        seen.add(key)
         kept.append(entity)
-    return sorted(kept, key=in_text_order)
+        left, right = start + 1 + size, end + size  # the places strictly inside
+        while left < right:
+            if left % 2:
+                first_end[left], last_start[left] = min(first_end[left], end), max(last_start[left], start)
+                left += 1
+            if right % 2:
+                right -= 1
+                first_end[right], last_start[right] = min(first_end[right], end), max(last_start[right], start)
+            left, right = left // 2, right // 2
+    return kept
 
 
 def best_labels(entities: Iterable[Entity]) -> list[Entity]:
@@ -64,23 +108,31 @@ def best_labels(entities: Iterable[Entity]) -> list[Entity]:
     return list(best.values())
 
 
-def _clash(a: Entity, b: Entity, overlap: str) -> bool:
-    if a.end <= b.start or b.end <= a.start:
-        return False
-    contained = (a.start <= b.start and b.end <= a.end) or (b.start <= a.start and a.end <= b.end)
-    return overlap == "flat" or not contained
-
-
 def nesting(entities: list[Entity]) -> list[tuple[int, int | None]]:
     """For entities in text order: how deep each lies (0 = outermost) and the index of its nearest parent.
 
     The parent is the shortest entity before it in text order that contains its span.
     """
+    # One that comes before contains it if it does not end before it: the shortest of those is a minimum over ends, the
+    # latest first, which a Fenwick tree holds. O(n log n).
+    ends = sorted({entity.end for entity in entities}, reverse=True)
+    rank = {end: index for index, end in enumerate(ends, start=1)}
+    shortest: list[tuple[int, int] | None] = [None] * (len(ends) + 1)  # (length, -index)
     result: list[tuple[int, int | None]] = []
     for index, entity in enumerate(entities):
-        around = [j for j in range(index) if entities[j].end >= entity.end]
-        parent = min(around, key=lambda j: (entities[j].end - entities[j].start, -j), default=None)
+        place, around = rank[entity.end], []
+        while place:
+            if (best := shortest[place]) is not None:
+                around.append(best)
+            place -= place & -place
+        parent = -min(around)[1] if around else None
         result.append((0, None) if parent is None else (result[parent][0] + 1, parent))
+        own, place = (entity.end - entity.start, -index), rank[entity.end]
+        while place <= len(ends):
+            best = shortest[place]
+            if best is None or own < best:
+                shortest[place] = own
+            place += place & -place
     return result
 
 

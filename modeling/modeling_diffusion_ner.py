@@ -325,7 +325,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
             if sigma:
                 x = x + sigma * noise.normal(num_noisy_spans, 2)
             if early_stop:
-                now = entity_codes(answer[0], spans)
+                now = entity_codes(answer[0], spans, words.size(1))
                 if before is not None:
                     going = going[(now[going] != before[going]).any(-1)]
                     if len(going) == 0:
@@ -368,14 +368,15 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         return result
 
 
-def entity_codes(logits: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
+def entity_codes(logits: torch.Tensor, spans: torch.Tensor, num_words: int) -> torch.Tensor:
     """`(B, K)`: a number for each different entity among the predictions of a row, sorted, padded with -1 in front.
 
-    Two rows are equal if and only if they hold the same entities, in whatever order and however often.
+    Two rows are equal if and only if they hold the same entities, in whatever order and however often; so are those of
+    two calls with the same `num_words`, the T of the batch.
     """
     types = logits.argmax(-1)
     left, right = spans.unbind(-1)
-    code = (left * (int(spans.max()) + 1) + right) * logits.size(-1) + types
+    code = (left * num_words + right) * logits.size(-1) + types
     code = code.masked_fill((types == 0) | (left > right), -1).sort(-1).values
     again = torch.zeros_like(code, dtype=torch.bool)
     again[:, 1:] = code[:, 1:] == code[:, :-1]

@@ -29,7 +29,9 @@ from hf_spanner.loading import load_model
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("--data", help="sentences to read: a file or a folder with splits")
     parser.add_argument("--split", default="test")
     parser.add_argument("--models", nargs="*", default=[], metavar="NAME=FOLDER", help="trained models to compare")

@@ -18,7 +18,9 @@ from hf_spanner.benchmarks.race import ENTRANTS, compare_best, reading_speeds, r
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("--data", nargs="+", default=[], help="folders with train, validation and test files")
     parser.add_argument("--entrants", nargs="+", default=ENTRANTS, help=f"recipes of race/: {', '.join(ENTRANTS)}")
     parser.add_argument("--seeds", nargs="+", type=int, default=[42])

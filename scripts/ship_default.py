@@ -33,7 +33,9 @@ CARDS = Path(__file__).resolve().parents[1] / "model_cards"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("run", help="folder of the trained model")
     parser.add_argument(
         "--data", nargs="+", required=True, help="what to measure it on: folders with test or validation"

@@ -164,7 +164,7 @@ def verdict(code: int, output: str) -> tuple[bool, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--only", default="", help="a part of the names of those to run")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--mutants", type=Path, default=MUTANTS, help="another list")

@@ -119,7 +119,7 @@ def compare_forward(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Speed of DSpERT's span Transformer, as ratios.")
+    parser = argparse.ArgumentParser(description="Speed of DSpERT's span Transformer, as ratios.", allow_abbrev=False)
     parser.add_argument("--words", type=int, default=40, help="words a text, T")
     parser.add_argument("--max-span", type=int, nargs="+", default=[10, 25], help="K, one or several")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8], help="texts at once, one or several")

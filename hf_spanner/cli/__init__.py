@@ -1,13 +1,17 @@
 """The command `hf-spanner`: finds the sub-command, runs it, and says errors that a user can mend in one sentence."""
 
 import difflib
+import dis
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from ..harmless import harmless
 
 
 class Command(NamedTuple):
@@ -30,6 +34,19 @@ COMMANDS = (
     Command("pictures", "hf_spanner.cli.pictures", "draw what a model thinks of the gold entities"),
 )
 
+# Packages that only some commands and options need, and what installs them.
+OPTIONAL = {
+    "peft": "hf_spanner[peft]",
+    "matplotlib": "hf_spanner[plots]",
+    "spacy": "spacy",
+    "scipy": "scipy",
+    "wandb": "wandb",
+    "tensorboard": "tensorboard",
+    "tensorboardX": "tensorboard",
+    "sentencepiece": "sentencepiece",
+    "tiktoken": "tiktoken",
+}
+
 PACKAGE = Path(__file__).resolve().parents[1]
 OURS = (PACKAGE, PACKAGE.parent / "modeling")  # `modeling` lies beside the package in the source tree
 
@@ -49,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"hf-spanner: {unknown(name)}", file=sys.stderr)
             code = 2
         else:
-            with _called_as(f"hf-spanner {name}", argv[1:]):
+            with _called_as(f"hf-spanner {name}", argv[1:]), _harmless_logs():
                 code = importlib.import_module(command.module).main(argv[1:])
         sys.stdout.flush()
         return code or 0
@@ -59,13 +76,14 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
-    except (ValueError, TypeError, OSError) as error:
-        ours = _is_ours(error)
-        if traceback or (isinstance(error, TypeError) and not ours):
-            raise  # a TypeError from elsewhere is a mistake in the program, not in the input
-        print(f"hf-spanner {name}: {one_line(error)}", file=sys.stderr)
-        if not ours and getattr(error, "errno", None) is None:  # a sentence that was not written for this command
-            print("(--traceback shows where this was raised)", file=sys.stderr)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        told = missing_package(error) or one_line(error)
+        ours = _is_said_by_us(error)
+        if traceback or not (ours or _is_of_the_input(error)):
+            raise  # a mistake in the program, not in the input
+        print(f"hf-spanner {name}: {told}", file=sys.stderr)
+        if not ours and getattr(error, "errno", None) is None and not isinstance(error, ImportError):
+            print("(--traceback shows where this was raised)", file=sys.stderr)  # not written for this command
         return 2
 
 
@@ -101,8 +119,16 @@ def unknown(name: str) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """The error's message on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """The error's message on one line, with nothing in it that a terminal would obey."""
+    return harmless(" ".join(str(error).split())) or type(error).__name__
+
+
+def missing_package(error: Exception) -> str | None:
+    """The sentence for a package that is not installed, if it is one of those that only some commands need."""
+    name = (getattr(error, "name", None) or "").split(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or name not in OPTIONAL:
+        return None
+    return f"This needs {name}, which is not installed: `pip install {OPTIONAL[name]}`."
 
 
 def _take_traceback(argv: list[str]) -> tuple[list[str], bool]:
@@ -123,15 +149,47 @@ def _called_as(program: str, argv: list[str]) -> Iterator[None]:
         sys.argv = before
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether this project raised the error: its messages are written for users."""
+@contextmanager
+def _harmless_logs() -> Iterator[None]:
+    """Warnings speak of labels, words and files, too."""
+
+    class Record(logging.LogRecord):
+        def getMessage(self) -> str:
+            return harmless(super().getMessage(), keep="\n\t")
+
+    before = logging.getLogRecordFactory()
+    logging.setLogRecordFactory(Record)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(before)
+
+
+def _place(error: BaseException) -> tuple[bool, bool]:
+    """Where an error comes from: whether from this project's code, and whether a `raise` statement made it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
-        return False
-    file = Path(trace.tb_frame.f_code.co_filename).resolve()
-    return any(folder in file.parents for folder in OURS)
+        return False, False
+    code = trace.tb_frame.f_code
+    ours = any(folder in Path(code.co_filename).resolve().parents for folder in OURS)
+    return ours, code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def _is_said_by_us(error: BaseException) -> bool:
+    """Whether this project raised the error on purpose: its messages are written for users."""
+    return all(_place(error))
+
+
+def _is_of_the_input(error: BaseException) -> bool:
+    """Whether an error that others raised is about what the user gave, or a package that is missing."""
+    if isinstance(error, ImportError):
+        return missing_package(error) is not None
+    if isinstance(error, OSError):
+        return True
+    ours, _ = _place(error)  # `int("x")` in our own code is our mistake, and so is every TypeError
+    return isinstance(error, ValueError) and not ours
 
 
 def _forget_stdout() -> None:

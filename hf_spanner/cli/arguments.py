@@ -6,12 +6,17 @@ import json
 import sys
 from typing import Any
 
-import yaml
 from transformers import HfArgumentParser
 
 from ..auto import approach
+from ..foreign import check_size
 from ..loading import load_config
 from ..training.recipes import read_recipe
+from .options import OneSentence, read_yaml
+
+
+class TrainParser(OneSentence, HfArgumentParser):
+    """The parser of `hf-spanner train`."""
 
 
 def parse_with_recipe(
@@ -29,9 +34,13 @@ def parse_with_recipe(
     argv = list(sys.argv[1:] if argv is None else argv)
     recipe: dict[str, Any] = {}
     if argv and argv[0].endswith((".yaml", ".yml")):
-        recipe = read_recipe(argv.pop(0))
+        name = argv.pop(0)
+        try:
+            recipe = check_size(read_recipe(name), name)
+        except RecursionError:
+            raise ValueError(f"{name} is nested too deeply to be a recipe.") from None
         argv = _as_flags(recipe) + argv
-    parser = HfArgumentParser(dataclass_types, allow_abbrev=False)
+    parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False)
     *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
     parsed[0].approach = choose_approach(parsed[0].approach, parsed[0].model)
     settings = _config_settings(rest, parsed[0].approach, parser)
@@ -85,7 +94,7 @@ def _config_settings(rest: list[str], approach_name: str, parser: HfArgumentPars
             position += 1
         if not values:
             raise ValueError(f"{flag} needs a value.")
-        read = [yaml.safe_load(value) for value in values]
+        read = [read_yaml(value, flag) for value in values]
         one = len(read) == 1 and (not is_list or read[0] is None or isinstance(read[0], list))
         settings[name] = read[0] if one else read
     return settings

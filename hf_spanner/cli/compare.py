@@ -1,5 +1,6 @@
 """`hf-spanner compare`: which of several systems is better, where, whether the difference is real, who finds what."""
 
+import argparse
 import json
 from pathlib import Path
 
@@ -7,15 +8,16 @@ from .. import __version__
 from ..data.splits import load_split
 from ..evaluation import System, list_mentions
 from ..evaluation.summary import compare_mentions
+from ..loading import load_config
 from ..report import comparison_markdown, comparison_page
 from ..report.several import verdicts
-from .options import add_report_arguments, make_parser, training_sentences, write_outputs
+from .options import add_report_arguments, make_parser, parse_with_data, say, training_sentences, write_outputs
 
 EPILOG = """\
 examples:
-  hf-spanner compare litbank/ span=runs/span_ner bl=runs/bl_ner --output reports/bundling
-  hf-spanner compare genia/ shallow=runs/shallow deep=runs/dspert --representations --output reports/depth
-  hf-spanner compare litbank/ span.jsonl seq.jsonl
+  hf-spanner compare --data litbank/ span=runs/span_ner bl=runs/bl_ner --output reports/bundling
+  hf-spanner compare --data genia/ shallow=runs/shallow deep=runs/dspert --representations --output reports/depth
+  hf-spanner compare --data litbank/ span.jsonl seq.jsonl
 
 The first system is what the others are held against. A SYSTEM is a trained model (folder or Hub id), or a JSON Lines
 file of predictions as `hf-spanner evaluate --predictions` writes it (the way to compare the heads of a bundled model).
@@ -25,13 +27,13 @@ file of predictions as `hf-spanner evaluate --predictions` writes it (the way to
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("compare", __doc__, EPILOG)
     add_report_arguments(parser)
-    parser.add_argument("systems", nargs="+", metavar="[NAME=]SYSTEM", help="trained models or files of predictions")
-    args = parser.parse_args(argv)
+    args = parse_with_data(parser, argv, "SYSTEMS...")
     if len(args.systems) < 2:
         raise ValueError(f"A comparison needs at least two systems, not only {args.systems[0]!r}.")
 
-    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
-    train = training_sentences(args, data, split)
+    splitter = one_splitter(args)
+    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, splitter)
+    train = training_sentences(args, data, split, splitter)
     gold = [sentence["entities"] for sentence in sentences]
     mentions, places, described = {}, {}, {}
     for text in args.systems:
@@ -48,8 +50,8 @@ def main(argv: list[str] | None = None) -> int:
 
     title = args.title or f"{', '.join(mentions)} on {Path(args.data).name}, {split}"
     markdown = comparison_markdown(title, comparison)
-    print(markdown)
-    print("\n".join(verdicts(comparison)))
+    say(markdown)
+    say("\n".join(verdicts(comparison)))
     if args.output:
         record = {"title": title, "systems": places, "data": args.data, "split": split, "hf_spanner": __version__}
         for entities in comparison["only"].values():
@@ -59,5 +61,21 @@ def main(argv: list[str] | None = None) -> int:
         page = comparison_page(title, mentions, sentences, comparison, source)
         record["comparison"] = comparison
         for file in write_outputs(args.output, html=page, json=json.dumps(record, ensure_ascii=False), md=markdown):
-            print(file)
+            say(file)
     return 0
+
+
+def one_splitter(args: argparse.Namespace) -> str | None:
+    """How all of the models cut text into words; data that comes as text must have the same words for each of them."""
+    places = [system.partition("=")[2] or system for system in args.systems]
+    splitters = {load_config(place).word_splitter: place for place in places if not Path(place).is_file()}
+    first, *others = splitters or [None]
+    if others and args.resplit is None:
+        words = [load_split(args.data, args.split, args.format, splitter=name)[0] for name in splitters]
+        if any([s["tokens"] for s in words[0]] != [s["tokens"] for s in more] for more in words[1:]):
+            how = ", ".join(f"{place} by {name!r}" for name, place in splitters.items())
+            raise ValueError(
+                f"{args.data} is text, and the systems cut it into different words ({how}): choose one cut for all "
+                f"with --resplit, such as --resplit {first}."
+            )
+    return first

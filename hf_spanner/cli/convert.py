@@ -8,7 +8,7 @@ from pathlib import Path
 from ..data import READERS, WRITERS, find_splits, read_file, statistics
 from ..data.chars import ON_MISALIGNED, SPLIT_SENTENCES
 from ..data.readers.files import plain_name
-from .options import make_parser
+from .options import make_parser, parse_with_data, say
 
 EPILOG = """\
 examples:
@@ -21,9 +21,9 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Convert, and print what was kept and what was not."""
-    arguments = _parser().parse_args(argv)
+    arguments = parse_with_data(_parser(), argv, "OUTPUT")
     options = dict(vars(arguments))
-    source, target = Path(options.pop("input")), Path(options.pop("output"))
+    source, target = Path(options.pop("data")), Path(options.pop("output"))
     format, to = options.pop("format"), options.pop("to")
     splits = find_splits(source, format)
     one = list(splits.values()) == [source]  # a file or a brat folder, not a folder with splits
@@ -33,9 +33,9 @@ def main(argv: list[str] | None = None) -> int:
         if destination.resolve() == path.resolve():
             raise ValueError(f"{destination} is the input itself; choose another output.")
         WRITERS[to](sentences, destination)
-        print(report)
-        print(f"  written to {destination}")
-        print(statistics(sentences))
+        say(report)
+        say(f"  written to {destination}")
+        say(statistics(sentences))
     return 0
 
 
@@ -47,8 +47,6 @@ def _destination(target: Path, name: str, to: str, one: bool) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser("convert", __doc__, EPILOG)
-    parser.add_argument("input", help="a file, a folder with train/validation/test, or a folder of brat documents")
-    parser.add_argument("output", help="a file or folder for jsonl, a folder for brat")
     parser.add_argument(
         "--from", dest="format", choices=sorted(READERS), help="format of the input (default: guessed)"
     )

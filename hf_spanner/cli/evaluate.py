@@ -10,7 +10,7 @@ from ..evaluation.predicting import predict_sentences
 from ..evaluation.scoring import score_predictions
 from ..loading import load_model
 from ..metrics import format_scores
-from .options import add_data_arguments, add_decoding_arguments, decoding_options, make_parser
+from .options import add_data_arguments, add_decoding_arguments, decoding_options, make_parser, parse_with_data, say
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -29,23 +29,23 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--groups", action="store_true", help="also score by entity length, nesting, ...")
     parser.add_argument("--output", help="write the scores to this JSON file")
     parser.add_argument("--predictions", help="write the predicted entities to this JSONL file")
-    args = parser.parse_args(argv)
+    args = parse_with_data(parser, argv)
     options = decoding_options(args)
 
-    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
+    model, tokenizer = load_model(args.model)
+    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
     sentences = list(join_sentences(sentences, [args.join]))
     if args.data_labels:
         labels = label_names(data)
         sentences = [{**sentence, "labels": labels} for sentence in sentences]
-    model, tokenizer = load_model(args.model)
     known = set(model.config.labels)
     if unknown := sorted({e["label"] for s in sentences for e in s["entities"]} - known):
-        print(f"The data has labels the model does not know, so they can only be missed: {', '.join(unknown)}")
+        say(f"The data has labels the model does not know, so they can only be missed: {', '.join(unknown)}")
     found = predict_sentences(model, tokenizer, sentences, args.batch_size, progress=True, **options)
     scores = score_predictions(model, found, sentences, groups=args.groups)
-    print(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)\n{format_scores(scores)}")
+    say(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)\n{format_scores(scores)}")
     if "groups" in scores:
-        print(f"\n{format_groups(scores['groups'])}")
+        say(f"\n{format_groups(scores['groups'])}")
     if args.output:
         Path(args.output).write_text(json.dumps(scores, indent=1), encoding="utf-8")
     if args.predictions:

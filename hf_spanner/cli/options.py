@@ -3,36 +3,92 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
 from ..data.schema import Sentence
 from ..data.splits import load_split
+from ..harmless import harmless
 from ..modeling.words import SPLITTERS
 
 
-def make_parser(command: str, description: str | None, epilog: str | None = None) -> argparse.ArgumentParser:
-    """The parser of `hf-spanner COMMAND`; description and epilog are shown as they are written."""
-    return argparse.ArgumentParser(
+class OneSentence:
+    """Of an argument parser: a mistake is answered in one sentence, not with the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        told = " ".join(harmless(message, keep="\n").split())
+        self.exit(2, f"{self.prog}: {told.rstrip('.')}; see `{self.prog} --help`.\n")  # type: ignore[attr-defined]
+
+
+class Parser(OneSentence, argparse.ArgumentParser):
+    """The parser of a sub-command."""
+
+
+def make_parser(command: str, description: str | None, epilog: str | None = None) -> Parser:
+    """The parser of `hf-spanner COMMAND`; description and epilog are shown as they are written.
+
+    A flag is never abbreviated: another command's, or a later release's, might mean something else.
+    """
+    return Parser(
         prog=f"hf-spanner {command}",
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
 
 
-def training_sentences(args: argparse.Namespace, data: Mapping[str, Any], split: str) -> list[Sentence] | None:
+def say(*parts: object) -> None:
+    """Print; what comes from files, models and data can do nothing to the terminal."""
+    print(*(harmless(part, keep="\n\t") for part in parts), flush=True)
+
+
+def parse_with_data(parser: argparse.ArgumentParser, argv: list[str] | None, *others: str) -> argparse.Namespace:
+    """Parse a command that reads data: `--data DATA`, or DATA before the other arguments without a flag.
+
+    Args:
+        others: what those are called; the last one may end in "..." and then stands for a list. They are attributes of
+            the result, in small letters.
+    """
+    names = " ".join(others)
+    parser.add_argument("--data", help="a file, a folder with splits, a Hub data set, or 'sample'")
+    parser.add_argument(
+        "places", nargs="*", metavar=f"[DATA] {names}".strip(), help="without --data, DATA comes first"
+    )
+    parser.usage = f"{parser.prog} [--data] DATA {names}".rstrip() + " [options]"
+    args = parser.parse_intermixed_args(argv)  # flags may stand anywhere
+    places = args.__dict__.pop("places")
+    if args.data is None:
+        if not places:
+            parser.error("the data is not named: --data DATA")
+        args.data = places.pop(0)
+    listed = bool(others) and others[-1].endswith("...")
+    if len(places) > len(others) and not listed:
+        parser.error(
+            f"the data is named twice, or there is one argument too many: --data {args.data}, and {', '.join(places)}"
+        )
+    if len(places) < len(others):
+        parser.error(f"{others[len(places)].rstrip('.')} is missing")
+    for index, name in enumerate(others):
+        value = places[index:] if name.endswith("...") else places[index]
+        setattr(args, name.rstrip(".").lower(), value)
+    return args
+
+
+def training_sentences(
+    args: argparse.Namespace, data: Mapping[str, Any], split: str, splitter: str | None
+) -> list[Sentence] | None:
     """The training sentences, from --train or from the data; None if there are none apart from the split itself."""
     if args.train is not None:
-        return load_split(args.train, "train", args.format, args.resplit)[0]
+        return load_split(args.train, "train", args.format, args.resplit, splitter)[0]
     return list(data["train"]) if "train" in data and split != "train" else None
 
 
 def add_data_arguments(parser: argparse.ArgumentParser, split: str = "test") -> None:
-    parser.add_argument("data", help="a file, a folder with splits, or a Hub data set")
     parser.add_argument("--split", default=split, help=f"which split to look at (default: {split})")
     parser.add_argument("--format", help="the data's format, if it cannot be told from the file")
     parser.add_argument("--resplit", choices=sorted(SPLITTERS), help="cut the data's words as this cuts raw text")
@@ -48,6 +104,16 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--representations", action="store_true", help="look at span representations too (Tables 4 and 5 of DSpERT)"
     )
+
+
+REPORTERS = ("wandb", "tensorboard", "mlflow", "trackio", "comet_ml", "clearml", "swanlab", "dvclive", "codecarbon")
+
+
+def check_reporters(names: Iterable[str]) -> None:
+    """Refuse a `--report_to` whose package is not installed, before any work is done."""
+    for name in names:
+        if name in REPORTERS and not find_spec(name) and not (name == "tensorboard" and find_spec("tensorboardX")):
+            raise ImportError(f"--report_to {name} needs {name}, which is not installed: `pip install {name}`.")
 
 
 def write_outputs(output: str, **contents: str) -> list[Path]:
@@ -79,7 +145,15 @@ def parse_inference(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         if "=" not in pair:
             raise ValueError(f"Cannot read the inference parameter {pair!r}: write NAME=VALUE, such as num_steps=1.")
-    return {name.strip(): yaml.safe_load(value) for name, value in (pair.split("=", 1) for pair in pairs)}
+    return {name.strip(): read_yaml(value, name) for name, value in (pair.split("=", 1) for pair in pairs)}
+
+
+def read_yaml(text: str, name: str) -> Any:
+    """The value of a flag: `null`, `0.5`, `[1, 2]`, a word."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError):
+        raise ValueError(f"Cannot read {name} {text!r:.80}: write a number, a word, null, or a list [1, 2].") from None
 
 
 def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:

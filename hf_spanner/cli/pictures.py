@@ -1,6 +1,5 @@
 """`hf-spanner pictures`: pictures of what a model thinks of the gold entities, as PNG and SVG."""
 
-import sys
 from pathlib import Path
 
 from ..analysis.pictures import PICTURES, draw_pictures, require_matplotlib
@@ -8,7 +7,7 @@ from ..analysis.probabilities import gold_probabilities
 from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..loading import load_model
-from .options import add_data_arguments, make_parser
+from .options import add_data_arguments, make_parser, parse_with_data, say
 
 EPILOG = """\
 pictures:
@@ -27,28 +26,24 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--formats", nargs="+", choices=["png", "svg", "pdf"], default=["png", "svg"])
     parser.add_argument("--title", help="what stands above the pictures (default: model, data and split)")
     parser.add_argument("--max-sentences", type=int, help="look at the first N sentences only")
-    args = parser.parse_args(argv)
-    try:
-        require_matplotlib()
-    except ImportError as error:
-        print(f"pictures: {error}", file=sys.stderr)
-        return 2
+    args = parse_with_data(parser, argv)
+    require_matplotlib()
 
-    sentences, _, split = load_split(args.data, args.split, args.format, args.resplit)
-    sentences = sentences[: args.max_sentences]
     model, tokenizer = load_model(args.model)
+    sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
+    sentences = sentences[: args.max_sentences]
     sentences, unknown = _with_known_labels(sentences, set(model.config.labels))
     if unknown:
-        print(f"{unknown:,} entities have labels that the model does not know: they are left out.")
+        say(f"{unknown:,} entities have labels that the model does not know: they are left out.")
 
     thoughts = gold_probabilities(model, tokenizer, sentences, args.batch_size)
     right, total = thoughts.right.sum(), len(thoughts)
-    print(f"{total:,} gold entities, {right:,} ({right / total:.1%}) with their label as the most probable class")
+    say(f"{total:,} gold entities, {right:,} ({right / total:.1%}) with their label as the most probable class")
     if thoughts.out_of_reach:
-        print(f"{thoughts.out_of_reach:,} more are out of the model's reach: they are left out.")
+        say(f"{thoughts.out_of_reach:,} more are out of the model's reach: they are left out.")
     title = args.title or f"{Path(args.model).name} on {Path(args.data).name}, {split}"
     for file in draw_pictures(thoughts, args.output, title, args.pictures, args.formats):
-        print(file)
+        say(file)
     return 0
 
 

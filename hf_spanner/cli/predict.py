@@ -11,6 +11,7 @@ from typing import BinaryIO, TextIO
 
 from transformers.utils import logging
 
+from ..harmless import OBEYED
 from ..loading import load_model, pipeline
 from ..report.terminal import render, use_color
 from .options import add_decoding_arguments, decoding_options, make_parser
@@ -153,11 +154,7 @@ def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:
 
 
 def as_json(text: str, entities: list[dict]) -> str:
-    """One line; escaped only if it holds half a surrogate pair, which UTF-8 cannot write."""
+    """One line; escaped only if it holds what UTF-8 cannot write (half a surrogate pair) or a terminal would obey."""
     row = {"text": text, "entities": entities}
     line = json.dumps(row, ensure_ascii=False)
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(row)
-    return line
+    return json.dumps(row) if OBEYED.search(line) else line

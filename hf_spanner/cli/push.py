@@ -5,7 +5,7 @@ from pathlib import Path
 from ..hub.cards import About
 from ..hub.publishing import publish, save_repository
 from ..loading import load_model
-from .options import make_parser
+from .options import make_parser, say
 
 EPILOG = """\
 examples:
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.dry_run:
         save_repository(args.dry_run, model, tokenizer, about=About(**about), name=args.repo_id)
         files = sorted(file.relative_to(args.dry_run) for file in Path(args.dry_run).rglob("*") if file.is_file())
-        print(f"Written to {args.dry_run}: {', '.join(map(str, files))}")
+        say(f"Written to {args.dry_run}: {', '.join(map(str, files))}")
         return 0
     commit = publish(
         model,
@@ -47,5 +47,5 @@ def main(argv: list[str] | None = None) -> int:
         revision=args.revision,
         **about,
     )
-    print(f"Pushed to {args.repo_id}: {commit.commit_url}")
+    say(f"Pushed to {args.repo_id}: {commit.commit_url}")
     return 0

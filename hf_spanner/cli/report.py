@@ -8,13 +8,13 @@ from ..data.splits import load_split
 from ..evaluation import System, list_errors, list_mentions
 from ..evaluation.summary import summarise_mentions
 from ..report import report_markdown, report_page
-from .options import add_report_arguments, make_parser, training_sentences, write_outputs
+from .options import add_report_arguments, make_parser, parse_with_data, say, training_sentences, write_outputs
 
 EPILOG = """\
 examples:
-  hf-spanner report litbank/ runs/litbank --output reports/litbank
-  hf-spanner evaluate litbank/ --model runs/litbank --predictions found.jsonl
-  hf-spanner report litbank/ found.jsonl --output reports/litbank
+  hf-spanner report --data litbank/ runs/litbank --output reports/litbank
+  hf-spanner evaluate --data litbank/ --model runs/litbank --predictions found.jsonl
+  hf-spanner report --data litbank/ found.jsonl --output reports/litbank
 
 SYSTEM is a trained model (folder or Hub id), or a JSON Lines file of predictions as `hf-spanner evaluate
 --predictions` writes it.
@@ -24,14 +24,15 @@ SYSTEM is a trained model (folder or Hub id), or a JSON Lines file of prediction
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("report", __doc__, EPILOG)
     add_report_arguments(parser)
-    parser.add_argument("system", metavar="[NAME=]SYSTEM", help="a trained model or a file of predictions")
-    args = parser.parse_args(argv)
+    args = parse_with_data(parser, argv, "SYSTEM")
 
-    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit)
     system = System.named(args.system)
+    sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
     mentions = list_mentions(system.predict(sentences, args.batch_size), [s["entities"] for s in sentences])
     labels = None if system.model is None else system.model.config.labels
-    summary = summarise_mentions(mentions, sentences, training_sentences(args, data, split), labels, args.resamples)
+    summary = summarise_mentions(
+        mentions, sentences, training_sentences(args, data, split, system.splitter), labels, args.resamples
+    )
     if labels and (foreign := sorted({m.label for m in mentions if m.gold} - set(labels))):
         names = ", ".join(foreign)
         summary["notes"].append(f"Labels that the model does not know, so that they can only be missed: {names}.")
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
 
     title = args.title or f"{system.name} on {Path(args.data).name}, {split}"
     markdown = report_markdown(title, summary)
-    print(markdown)
+    say(markdown)
     if args.output:
         errors = [
             {"sentence": sentences[m.sentence].get("id", m.sentence), "start": m.start, "end": m.end, "label": m.label,
@@ -52,5 +53,5 @@ def main(argv: list[str] | None = None) -> int:
         source = f"hf_spanner {__version__}: {system.place} on {args.data}."
         page = report_page(title, mentions, sentences, summary, source)
         for file in write_outputs(args.output, html=page, json=json.dumps(record, ensure_ascii=False), md=markdown):
-            print(file)
+            say(file)
     return 0

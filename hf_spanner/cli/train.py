@@ -26,6 +26,7 @@ from ..loading import load_config, load_model
 from ..metrics import format_scores
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.lora import add_lora, merge_lora
+from . import options
 from .arguments import parse_with_recipe
 
 
@@ -92,9 +93,11 @@ def main(argv: list[str] | None = None) -> int:
     (run, args), settings, recipe = parse_with_recipe(argv, RunArguments, NestedNerTrainingArguments)
     logging.basicConfig(format="%(message)s", level=logging.INFO if args.should_log else logging.ERROR)
 
+    options.check_reporters(args.report_to)
+
     def say(text: str) -> None:
         if args.should_log:
-            print(text, flush=True)
+            options.say(text)
 
     transformers.set_seed(args.seed)
     start = approach(run.approach).config_class if run.model is None else load_config(run.model)
@@ -161,7 +164,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         trainer.recipe = recipe
         write_companions(args.output_dir, model, tokenizer, trainer.record, recipe)
-        use = f"evaluate {run.data[0]}" if model.task == "typing" else 'predict "..."'
+        use = f"evaluate --data {run.data[0]}" if model.task == "typing" else 'predict "..."'
         say(f"\nSaved to {args.output_dir}: hf-spanner {use} --model {args.output_dir}")
     if args.push_to_hub:
         trainer.push_to_hub()
@@ -171,7 +174,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, repeats: int = 1):
     """One data set, with a validation split, cut down, reshaped and repeated as was asked for."""
-    data = with_validation(load_nested_ner(source, format=run.format), seed, say)
+    data = with_validation(load_nested_ner(source, format=run.format, splitter=splitter), seed, say)
     for split in data:
         limit = run.max_train_sentences if split == "train" else run.max_eval_sentences
         if limit is not None and limit < len(data[split]):

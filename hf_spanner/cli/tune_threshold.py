@@ -9,7 +9,7 @@ from ..evaluation import f1_at, tune_threshold, tune_thresholds
 from ..evaluation.thresholds import predict_candidates, write_threshold
 from ..loading import load_model
 from ..metrics import score_entities
-from .options import add_data_arguments, make_parser
+from .options import add_data_arguments, make_parser, parse_with_data, say
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,18 +20,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--overlap", choices=["flat", "nested", "any"], help="default: the model's configuration")
     parser.add_argument("--head", choices=["span", "seq"], help="which head of a bundled model predicts")
     parser.add_argument("--save", action="store_true", help="write the threshold into the model's config.json")
-    args = parser.parse_args(argv)
+    args = parse_with_data(parser, argv)
 
-    sentences, _, split = load_split(args.data, args.split, args.format, args.resplit)
-    gold = [sentence["entities"] for sentence in sentences]
-    if not any(gold):
-        raise ValueError(f"{args.data} ({split}) has no gold entity: there is nothing to tune a threshold on.")
     config = Path(args.model) / "config.json"
     if args.save and not config.is_file():
         raise ValueError(f"--save needs a folder, and {args.model} is none: download the model first.")
     model, tokenizer = load_model(args.model)
     if model.task == "typing":
         raise ValueError(f"{args.model} types spans that it is given: there is no threshold to tune.")
+    sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
+    gold = [sentence["entities"] for sentence in sentences]
+    if not any(gold):
+        raise ValueError(f"{args.data} ({split}) has no gold entity: there is nothing to tune a threshold on.")
     overlap = args.overlap or model.config.overlap
     options = {"head": args.head, "progress": True}
     candidates, default = predict_candidates(model, tokenizer, sentences, overlap, args.batch_size, **options)
@@ -46,14 +46,14 @@ def main(argv: list[str] | None = None) -> int:
     now = score_entities(default, gold)["f1"]
     before: Any = model.config.threshold
     before = "no threshold: a label has to beat none" if before is None else f"threshold {json.dumps(before)}"
-    print(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)")
-    print(f"as it is   F1 {now:.4f}  {before}")
-    print(f"tuned      F1 {tuned:.4f}  threshold {json.dumps(threshold, ensure_ascii=False)}")
+    say(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)")
+    say(f"as it is   F1 {now:.4f}  {before}")
+    say(f"tuned      F1 {tuned:.4f}  threshold {json.dumps(threshold, ensure_ascii=False)}")
     if not args.save:
         return 0
     if tuned <= now:
-        print("Nothing is saved: the tuned threshold is not better.")
+        say("Nothing is saved: the tuned threshold is not better.")
         return 0
     write_threshold(config, threshold)
-    print(f"Saved to {config}")
+    say(f"Saved to {config}")
     return 0

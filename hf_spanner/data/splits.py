@@ -11,13 +11,19 @@ from .schema import Sentence
 
 
 def load_split(
-    source: str, split: str, format: str | None = None, resplit: str | None = None
+    source: str,
+    split: str,
+    format: str | None = None,
+    resplit: str | None = None,
+    splitter: str | None = None,
 ) -> tuple[list[Sentence], Mapping[str, Iterable[Sentence]], str]:
     """The sentences of a split, all of the data, and the split's name: of data with a single one, that one.
 
-    With `resplit` words are cut as that word splitter cuts raw text.
+    Data that comes as text is cut into words by `splitter`, which should be the model's own. With `resplit` all words
+    are cut as that word splitter cuts raw text.
     """
-    loaded: Any = load_nested_ner(source, format=format)  # whose rows are sentences
+    # whose rows are sentences
+    loaded: Any = load_nested_ner(source, format=format, splitter=resplit or splitter)
     data: Mapping[str, Iterable[Sentence]] = loaded
     if split not in data:
         if len(data) > 1:

@@ -52,7 +52,7 @@ def read_predictions(path: str | Path, sentences: Sequence[Mapping[str, Any]]) -
             raise ValueError(
                 f"{where}: the words are not those of sentence {sentence.get('id')!r} of the data "
                 f"({' '.join(record['tokens'])[:60]!r} and {' '.join(sentence['tokens'])[:60]!r}): "
-                "predict on the same data and split."
+                "predict on the same data and split, and of text with the same word splitter (--resplit)."
             )
     return [[dict(entity) for entity in record["entities"]] for _, record in order]
 

@@ -41,6 +41,11 @@ class System:
                 )
         return system
 
+    @property
+    def splitter(self) -> str | None:
+        """How the model cuts text into words; None for a file, whose words are what they are."""
+        return None if self.model is None else self.model.config.word_splitter
+
     def predict(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32) -> Sequence[Sequence[Entity]]:
         """The entities of every sentence: the model's, or those of the file."""
         if self.model is None:

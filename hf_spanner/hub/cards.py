@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from ..harmless import harmless
 from ..metrics.tasks import TASKS
 from ..modeling.pipeline_nested_ner import NestedNerPipeline
 from .record import public
@@ -93,7 +94,7 @@ def summary(model, record: Mapping, about: About) -> str:
     return (
         f"A `{config.model_type}` model of hf_spanner{trained}{on}. "
         f"It {TASKS[model.task].does} with {len(config.labels)} labels: "
-        f"{', '.join(f'`{label}`' for label in config.labels)}."
+        f"{', '.join(f'`{harmless(label)}`' for label in config.labels)}."
     )
 
 
@@ -258,7 +259,10 @@ def eval_results_files(record: Mapping[str, Any], about: About | None = None) ->
             "value": round(100 * scores[kind], 2),
             "notes": f"strict micro {kind} on the {split} split, in per cent",
         }
-        files[f".eval_results/nested_ner_{split}.yaml"] = yaml.safe_dump([entry], sort_keys=False)
+        name = re.sub(r"[^\w .-]", "_", split)[
+            :100
+        ]  # a split is called what a record says: it must not lead elsewhere
+        files[f".eval_results/nested_ner_{name}.yaml"] = yaml.safe_dump([entry], sort_keys=False)
     return files
 
 
@@ -268,4 +272,4 @@ def _list(value: str | list[str] | None) -> list[str]:
 
 def _cell(text: Any) -> str:
     """Text inside a Markdown table."""
-    return str(text).replace("|", "\\|").replace("\n", " ")
+    return harmless(text, keep="\n").replace("|", "\\|").replace("\n", " ")

@@ -15,6 +15,7 @@ from huggingface_hub.errors import EntryNotFoundError
 from transformers.utils import cached_file
 
 from ..errors import in_one_sentence
+from ..foreign import check_file, check_tokenizer, read_yaml
 from ..loading import load_tokenizer
 from ..modeling.folders import modeling_files
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
@@ -92,17 +93,27 @@ def save_repository(
     """Write what [`publish`] uploads to a folder: weights, configuration, code, tokenizer and what is beside them."""
     source = model.name_or_path
     tokenizer = tokenizer or tokenizer_at(source)
+    read = record is None
     record = read_record(find(source, RECORD)) if record is None else record
     if recipe is None and (file := find(source, RECIPE)):
-        recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        recipe = read_yaml(file, source) or {}
+        if not isinstance(recipe, dict):
+            raise ValueError(f"{RECIPE} of {source} is not a recipe: expected lines of the form `name: value`.")
     if tokenizer is None:
         model.save_pretrained(folder, **saving)
     else:
         NestedNerPipeline(model=model, tokenizer=tokenizer, device=model.device).save_pretrained(folder, **saving)
-    card = find(source, CARD)
-    if card is not None and is_handwritten(card):
-        (Path(folder) / CARD).write_text(Path(card).read_text(encoding="utf-8"), encoding="utf-8")
-    write_companions(folder, model, tokenizer, public(record), public(recipe or {}), about, name)
+    if (card := find(source, CARD)) and is_handwritten(check_file(card, source)):
+        (Path(folder) / CARD).write_bytes(Path(card).read_bytes())
+    try:
+        write_companions(folder, model, tokenizer, public(record), public(recipe or {}), about, name)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        if not read:
+            raise
+        raise ValueError(
+            f"{RECORD} of {source} is not a record that hf_spanner wrote ({type(error).__name__}: {error}): mend it, "
+            "delete it, or pass record={}."
+        ) from error
 
 
 def write_companions(
@@ -147,6 +158,7 @@ def tokenizer_at(source: str):
     """The tokenizer beside the weights of a model that was loaded from `source`; None if there is none."""
     if find(source, "tokenizer_config.json") is None:
         return None
+    check_tokenizer(source)
     return load_tokenizer(source, trust_remote_code=False)
 
 
@@ -154,7 +166,7 @@ def is_handwritten(card: str | os.PathLike | None) -> bool:
     """Whether there is a card and it is not one of ours."""
     if not card:
         return False
-    return Path(card).is_file() and GENERATED not in Path(card).read_text(encoding="utf-8")
+    return Path(card).is_file() and GENERATED.encode() not in Path(card).read_bytes()
 
 
 def other_code(folder: str | os.PathLike) -> set[str]:

@@ -17,6 +17,7 @@ import torch
 import transformers
 
 from ..default import folder_of
+from ..foreign import read_json
 
 RECORD, RECIPE = "training.json", "recipe.yaml"
 SETTINGS = (  # of the training arguments, those that a reader needs to train the same again
@@ -111,7 +112,12 @@ def write_record(folder: str | os.PathLike, record: Mapping[str, Any]) -> None:
 
 def read_record(file: str | os.PathLike | None) -> dict[str, Any]:
     """The record in a file, empty if there is none."""
-    return json.loads(Path(file).read_text(encoding="utf-8")) if file and Path(file).is_file() else {}
+    if not file or not Path(file).is_file():
+        return {}
+    record = read_json(file, str(Path(file).parent))
+    if not isinstance(record, dict):
+        raise ValueError(f"{file} is not the record of a training, a JSON object: mend it or delete it.")
+    return record
 
 
 def public(value: Any) -> Any:

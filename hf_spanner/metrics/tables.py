@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..harmless import harmless
 from .given_spans import format_typing_scores
 
 RATIOS = ("precision", "recall", "f1")
@@ -30,7 +31,7 @@ def format_scores(scores: Mapping[str, Any]) -> str:
     """
     if "typing_accuracy" in scores:
         return format_typing_scores(scores)
-    types = [[str(label), *_ratios(row), *_counts(row)] for label, row in scores["per_type"].items()]
+    types = [[harmless(label), *_ratios(row), *_counts(row)] for label, row in scores["per_type"].items()]
     summary = [
         ["micro", *_ratios(scores), *_counts(scores)],
         *([name, *_ratios(scores, prefix=f"{name}_")] for name in ("macro", "locate", "type")),

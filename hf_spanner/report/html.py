@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape as _escape
 from typing import Any
 
+from ..harmless import harmless
+
 COLOURS = 12  # hues of the style sheet: .c0 to .c11
 
 
@@ -14,8 +16,8 @@ class Html(str):
 
 
 def escape(value: Any) -> Html:
-    """Text as HTML, quotes included; what is HTML stays as it is."""
-    return value if isinstance(value, Html) else Html(_escape(str(value), quote=True))
+    """Text as HTML, quotes included, nothing in it that would turn the page's text; what is HTML stays as it is."""
+    return value if isinstance(value, Html) else Html(_escape(harmless(value, keep="\n\t"), quote=True))
 
 
 def join(parts: Iterable[Any], between: str = "") -> Html:
@@ -25,7 +27,7 @@ def join(parts: Iterable[Any], between: str = "") -> Html:
 def tag(name: str, *children: Any, **attributes: Any) -> Html:
     """`tag("td", "a < b", class_="x")` → `<td class="x">a &lt; b</td>`. Attributes that are None are left out."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_escape(str(value), quote=True)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )

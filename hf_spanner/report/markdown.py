@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.groups import BUCKETS, SIZES, TITLES
+from ..harmless import harmless
 
 # Tables 4 and 5 of DSpERT: what stands in the row, and where it is found.
 REPRESENTATION_ROWS = (
@@ -61,10 +62,9 @@ def points(value: float | None, sign: bool = False) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A Markdown table; the first column is to the left, the others to the right."""
-    cells = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    escaped = [cell.replace("|", "\\|") for cell in head]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [escaped, rule, *cells])
+    cells = [[harmless(cell, "\n").replace("|", "\\|").replace("\n", " ") for cell in row] for row in [head, *rows]]
+    cells.insert(1, ["---", *["---:"] * (len(head) - 1)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
 
 
 def report_markdown(title: str, summary: Mapping[str, Any]) -> str:

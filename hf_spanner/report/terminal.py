@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
+from ..harmless import OBEYED, harmless
+
 # Of middle brightness, to be read on dark and on light backgrounds; neighbours in the list are far apart in hue.
 PALETTE = (33, 166, 35, 170, 136, 37, 161, 99, 70, 208, 67, 133)
 TAB = 4
@@ -69,8 +71,9 @@ def render(
     ```
     """
     width = max(width or shutil.get_terminal_size().columns, 2)
-    entities = sorted(entities, key=lambda e: (e["end"] - e["start"], e["start"], e["entity_group"]))
-    paint = Painter(color, labels)
+    entities = [{**entity, "entity_group": harmless(entity["entity_group"])} for entity in entities]
+    entities.sort(key=lambda e: (e["end"] - e["start"], e["start"], e["entity_group"]))
+    paint = Painter(color, [harmless(label) for label in labels or ()])
     # Each character takes the colour of the innermost entity around it: the first in the list.
     colour_of = [None] * len(text)
     for entity in reversed(entities):
@@ -150,7 +153,7 @@ def _shown(character: str, following: str) -> str:
         return chr(0x2400 + ord(character))  # ␛ for escape, and so on
     if character == "\x7f":
         return "␡"
-    if unicodedata.category(character) in ("Cc", "Cs"):
+    if OBEYED.match(character) and character not in "\t\n":
         return "\ufffd"
     return character
 

@@ -1,6 +1,9 @@
+from random import Random
+from time import process_time
+
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import read_oracle
 
@@ -44,6 +47,54 @@ def test_the_order_of_candidates_does_not_matter(entities, policy, random):
     shuffled = entities[:]
     random.shuffle(shuffled)
     assert resolve_overlaps(shuffled, policy) == resolve_overlaps(entities, policy)
+
+
+def by_definition(entities, policy):
+    """`resolve_overlaps` as it is defined: each against all that were kept before it."""
+    kept = []
+    for candidate in sorted(entities, key=best_first):
+        if candidate[:3] not in {k[:3] for k in kept} and all(allowed(candidate, k, policy) for k in kept):
+            kept.append(candidate)
+    return sorted(kept, key=lambda e: (e.start, -e.end, e.label))
+
+
+def nesting_by_definition(entities):
+    result = []
+    for index, e in enumerate(entities):
+        around = [j for j in range(index) if entities[j].end >= e.end]
+        parent = min(around, key=lambda j: (entities[j].end - entities[j].start, -j), default=None)
+        result.append((0, None) if parent is None else (result[parent][0] + 1, parent))
+    return result
+
+
+wide = st.builds(
+    lambda s, n, label, score: Entity(s, s + n, label, score),
+    st.integers(0, 60), st.integers(1, 40), st.sampled_from("ABC"),
+    st.one_of(st.floats(0, 1), st.sampled_from([0.25, 0.5])),
+)  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.lists(entity, max_size=30), st.lists(wide, max_size=60)), policies)
+def test_what_is_kept_is_what_the_definition_keeps_to_the_last_tie(entities, policy):
+    assert resolve_overlaps(iter(entities), policy) == by_definition(entities, policy)
+
+
+@settings(max_examples=300)
+@given(st.lists(wide, max_size=60), policies)
+def test_depths_and_parents_are_those_of_the_definition(entities, policy):
+    entities = resolve_overlaps(entities, policy)
+    assert nesting(entities) == nesting_by_definition(entities)
+
+
+@pytest.mark.parametrize("policy", ["flat", "nested", "any"])
+def test_twenty_thousand_entities_are_no_quadratic_matter(policy):
+    random = Random(0)
+    starts = [random.randrange(50_000) for _ in range(20_000)]
+    entities = [Entity(s, s + random.randrange(1, 30), random.choice("ABC"), random.random()) for s in starts]
+    begin = process_time()
+    nesting(resolve_overlaps(entities, policy))
+    assert process_time() - begin < 5  # a minute, if each were held against all
 
 
 def test_ties_fall_by_start_then_end_then_label():

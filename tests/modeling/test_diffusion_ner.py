@@ -339,7 +339,7 @@ def test_denoising_stops_early_for_the_texts_that_have_settled(deep, tokenizer, 
     assert rows == [int((early.steps > step).sum()) for step in range(len(rows))]  # the settled are not computed
     assert alone.steps[0] == early.steps[i] == len(predictions)  # the others do not matter
     before, last = (
-        entity_codes(logits, torch.stack([left.argmax(-1), right.argmax(-1)], -1))
+        entity_codes(logits, torch.stack([left.argmax(-1), right.argmax(-1)], -1), left.size(-1))
         for logits, left, right in predictions[-2:]
     )
     assert torch.equal(before, last)
@@ -348,9 +348,22 @@ def test_denoising_stops_early_for_the_texts_that_have_settled(deep, tokenizer, 
 def test_rows_hold_the_same_entities_in_whatever_order_and_however_often():
     logits = torch.eye(3)[torch.tensor([[1, 2, 1], [2, 1, 2], [1, 2, 0]])]
     spans = torch.tensor([[[0, 1], [2, 3], [0, 1]], [[2, 3], [0, 1], [2, 3]], [[0, 1], [3, 2], [2, 3]]])
-    codes = entity_codes(logits, spans)
+    codes = entity_codes(logits, spans, 4)
     assert torch.equal(codes[0], codes[1])
     assert (codes[2] >= 0).sum() == 1  # the second ends before it begins, the third is none
+
+
+@pytest.mark.parametrize("span_state", ["left_width", "left_right"])
+def test_when_a_text_has_settled_does_not_hang_on_the_others_of_its_batch(tokenizer, span_state):
+    model = make(tokenizer, span_state=span_state, span_representation="mean", eta=1.0, lstm_layers=0)
+    sentences = [(words[i:], []) for words, _ in SENTENCES for i in range(min(4, len(words)))]
+    with torch.no_grad():
+        batch = model(**without_gold(make_batch(tokenizer, sentences)), num_steps=10, early_stop=True)
+        alone = [
+            model(**without_gold(make_batch(tokenizer, [sentence])), num_steps=10, early_stop=True).steps.item()
+            for sentence in sentences
+        ]
+    assert batch.steps.tolist() == alone
 
 
 # ------------------------------------------------------------------------------------------------------------ decoding

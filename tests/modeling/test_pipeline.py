@@ -4,6 +4,8 @@ import logging
 
 import pytest
 import torch
+from approaches import ROWS
+from fuzz_texts import fuzz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests_support import LABELS, encoder_config
@@ -37,6 +39,13 @@ plain = st.sampled_from(
 texts = st.lists(st.one_of(plain, odd), max_size=12).flatmap(
     lambda parts: st.sampled_from(["", " ", "  ", "\n"]).map(lambda joint: joint.join(parts))
 )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_no_text_is_a_fault(row):
+    """`python tests/fuzz_texts.py --count 100000` reads more of them."""
+    assert fuzz(row, 2000) == []
 
 
 def make_pipeline(tokenizer, **settings):
