@@ -1,0 +1,79 @@
+"""One training at a time in a folder."""
+
+import json
+import logging
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..modeling.folders import is_running, process_began
+
+logger = logging.getLogger(__name__)
+
+LOCK = "_training.lock"  # what begins with _ is not pushed to the Hub
+_held: set[Path] = set()
+
+
+@contextmanager
+def locked(folder: str | os.PathLike) -> Iterator[None]:
+    """Keep other trainings out of `folder`, also in other processes; what a killed one left is taken over, and said."""
+    file = Path(folder).resolve() / LOCK
+    if file in _held:  # by a caller of this one
+        yield
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    _take(file)
+    _held.add(file)
+    try:
+        yield
+    finally:
+        _held.discard(file)
+        file.unlink(missing_ok=True)
+
+
+def _take(file: Path) -> None:
+    me = {"pid": os.getpid(), "began": process_began(os.getpid()), "host": platform.node()}
+    mine = file.with_name(f"{LOCK}-{me['host']}-{me['pid']}")
+    mine.write_text(json.dumps(me), encoding="utf-8")
+    try:
+        while True:
+            try:
+                os.link(mine, file)  # with its content, and only if there is none
+                return
+            except FileExistsError:
+                _remove_stale(file)
+    finally:
+        mine.unlink(missing_ok=True)
+
+
+def _remove_stale(file: Path) -> None:
+    """Remove the lock of a process that is no more; one of a living process is an error."""
+    owner = _owner(file)
+    if owner is None:
+        return
+    who = f"process {owner['pid']} on {owner['host']}"
+    if is_running(**owner):
+        raise BlockingIOError(
+            f"{file.parent} is being trained in by {who}: wait for it or name another output_dir (if it has ended, "
+            f"remove {file})."
+        )
+    stale = file.with_name(f"{file.name}-stale-{os.getpid()}")
+    os.rename(file, stale)  # of several that want it, one has it
+    if _owner(stale) == owner:
+        logger.warning("%s is taken over from %s, which has ended without a word.", file.parent, who)
+    else:  # another was faster, and this lock is its
+        os.link(stale, file)
+    stale.unlink()
+
+
+def _owner(file: Path) -> dict | None:
+    """Whose lock it is; None if it has just gone. One that cannot be read is nobody's."""
+    try:
+        owner = json.loads(file.read_text(encoding="utf-8"))
+        return {"pid": int(owner["pid"]), "began": int(owner["began"]), "host": str(owner["host"])}
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        return {"pid": 0, "began": -1, "host": platform.node()}
