@@ -17,6 +17,7 @@ import torch
 import transformers
 
 from ..default import folder_of
+from ..modeling.folders import write_whole
 
 RECORD, RECIPE = "training.json", "recipe.yaml"
 SETTINGS = (  # of the training arguments, those that a reader needs to train the same again
@@ -106,7 +107,7 @@ def example_sentence(sentences: Iterable[Mapping], longest: int = 25) -> dict[st
 
 
 def write_record(folder: str | os.PathLike, record: Mapping[str, Any]) -> None:
-    (Path(folder) / RECORD).write_text(json.dumps(record, indent=1, default=str), encoding="utf-8")
+    write_whole(Path(folder) / RECORD, json.dumps(record, indent=1, default=str))
 
 
 def read_record(file: str | os.PathLike | None) -> dict[str, Any]:

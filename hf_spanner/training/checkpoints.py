@@ -5,6 +5,7 @@ all of it is on the disk. The list tells later whether it is still whole.
 """
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from typing import Any
 
 from ..modeling.folders import sync, write_through, write_whole
 
+logger = logging.getLogger(__name__)
+
 ASIDE = ".saving-checkpoint"  # in the folder of the training: where checkpoints are written
 LIST = "checkpoint.json"
 STATE = "trainer_state.json"
@@ -24,6 +27,7 @@ NAME = re.compile(r"checkpoint-(\d+)")
 
 def publish_checkpoint(aside: Path, target: Path) -> None:
     """Give a checkpoint that is written its name: from now on it exists."""
+    (aside / "checkpoint-is-incomplete.txt").unlink(missing_ok=True)  # what transformers leaves on a SIGTERM
     files = {str(file.relative_to(aside)): file.stat().st_size for file in sorted(aside.rglob("*")) if file.is_file()}
     write_whole(aside / LIST, json.dumps({"saved": time.time_ns(), "files": files}, indent=1))
     write_through(aside)
@@ -88,7 +92,10 @@ def remove_old(folder: str | os.PathLike, limit: int | None, best: str | None) -
         if len(kept) < limit:
             kept.add(checkpoint.name)
         elif checkpoint.name not in kept:
-            remove_checkpoint(checkpoint)
+            try:
+                remove_checkpoint(checkpoint)
+            except OSError as error:  # no reason to end a training
+                logger.warning("The old checkpoint %s cannot be removed: %s", checkpoint, error)
 
 
 def remove_all(folder: str | os.PathLike, but: str | None = None) -> None:

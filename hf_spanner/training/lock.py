@@ -18,11 +18,12 @@ _held: set[Path] = set()
 
 @contextmanager
 def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Keep other trainings out of `folder`, also in other processes; what a killed one left is taken over, and said."""
+    """Keep trainings of other processes out of `folder`; a lock that a killed one left is taken over, and said."""
     file = Path(folder).resolve() / LOCK
     if file in _held:  # by a caller of this one
         yield
         return
+    is_new = not file.parent.exists()
     file.parent.mkdir(parents=True, exist_ok=True)
     _take(file)
     _held.add(file)
@@ -31,6 +32,8 @@ def locked(folder: str | os.PathLike) -> Iterator[None]:
     finally:
         _held.discard(file)
         file.unlink(missing_ok=True)
+        if is_new and not any(file.parent.iterdir()):  # nothing came of it
+            file.parent.rmdir()
 
 
 def _take(file: Path) -> None:

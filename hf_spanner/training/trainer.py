@@ -265,7 +265,7 @@ class NestedNerTrainer(Trainer):
         return str(found)
 
     def _get_output_dir(self, trial) -> str:
-        """Where the base class writes, counts and deletes checkpoints: aside. Those that are whole move on from there."""
+        """Where the base class writes, counts and deletes checkpoints: aside. Whole ones move on from there."""
         return os.path.join(super()._get_output_dir(trial), checkpoints.ASIDE)
 
     def _save_checkpoint(self, model, trial) -> None:

@@ -183,7 +183,13 @@ def test_training_goes_on_from_a_trained_model(trained, data, tmp_path, capsys):
         json.loads((f / "training.json").read_text())["results"]["test"]["f1"] for f in (trained, tmp_path)
     )
     assert after == pytest.approx(before, abs=0.1)
-    flags += ["--max_steps", "1", "--eval_join", "3"]  # scored on joined sentences, none of their entities lost
+    flags += [
+        "--max_steps",
+        "1",
+        "--eval_join",
+        "3",
+        "--overwrite",
+    ]  # scored on joined sentences, none of their entities lost
     capsys.readouterr()
     assert cli.main(["train", "--data", str(data), *flags]) == 0
     (said,) = re.findall(r"^test \((\d+) sentences\)", capsys.readouterr().out, re.MULTILINE)
