@@ -260,8 +260,9 @@ class NestedNerTrainer(Trainer):
         if found is None:
             why = f"none of its checkpoints is whole ({faults})" if skipped else "it has no checkpoint"
             raise ValueError(f"No training can go on in {folder}: {why}. Name a checkpoint, or begin anew.")
-        if skipped and self.is_world_process_zero():
-            logger.warning("Training goes on from %s in %s; skipped: %s.", found.name, folder, faults)
+        if self.is_world_process_zero():
+            level, but = (logging.WARNING, f"; skipped: {faults}") if skipped else (logging.INFO, "")
+            logger.log(level, "Training goes on from %s of %s%s.", found.name, folder, but)
         return str(found)
 
     def _get_output_dir(self, trial) -> str:

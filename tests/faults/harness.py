@@ -5,9 +5,11 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import time
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from tests_support import records
@@ -31,11 +33,12 @@ class Fault:
     count: str | None = None
 
 
-def train(argv: list[str], log: str, fault: Fault | None = None, folder: str | None = None) -> None:
+def train(argv: list[str], log: str, fault: Fault | None, folder: str, environment: dict[str, str]) -> None:
     """The body of a process: `hf-spanner train` with its fault; ends with the command's exit code."""
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(out, 1)
     os.dup2(out, 2)
+    os.environ.update(environment)
     import torch
 
     from hf_spanner import cli
@@ -83,50 +86,92 @@ def _install(fault: Fault, folder: str) -> None:
 
 
 class Trainings:
-    """Trainings with the same data, encoder and seed, in folders of their own."""
+    """Trainings with the same data, encoder and seed, in folders of their own; the first one is left in peace."""
 
-    def __init__(self, place: Path, encoder: str, **settings):
-        self.place = place
+    def __init__(self, place: Path, encoder: str, processes: int = 1, **settings):
+        self.place, self.processes = place, processes
+        data = place / "data"
+        data.mkdir()
         for split, times in (("train", 4), ("validation", 1)):
-            (place / f"{split}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records() * times))
+            (data / f"{split}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records() * times))
         values = {
-            "data": place, "encoder": encoder, "approach": "span_ner", "max_span_length": 12, "learning_rate": 3e-3,
-            "num_train_epochs": 3, "per_device_train_batch_size": 2, "warmup_steps": 0, "use_cpu": True,
+            "data": data, "encoder": encoder, "approach": "span_ner", "max_span_length": 12, "learning_rate": 3e-3,
+            "num_train_epochs": 3, "per_device_train_batch_size": 2 // processes, "warmup_steps": 0, "use_cpu": True,
             "disable_tqdm": True, "save_strategy": "steps", "save_steps": 4, "eval_strategy": "steps",
             "eval_steps": 4, "logging_steps": 100,
         }  # fmt: skip
         self.argv = [str(word) for name, value in {**values, **settings}.items() for word in (f"--{name}", value)]
-        self.whole = self.folder("whole")
-        count = str(place / "count")
+        counts = [place / f"count-{rank}" for rank in range(processes)]
         begun = time.monotonic()
-        assert self.run("whole", fault=Fault(count=count)) == 0, self.said("whole")
+        assert self.run("whole", faults=[Fault(count=str(count)) for count in counts]) == 0, self.said("whole")
         self.seconds = time.monotonic() - begun
-        self.moments = int(Path(count).read_text())  # how often an undisturbed training changes its folder
-        self.weights = (self.whole / "model.safetensors").read_bytes()
+        self.moments = [int(count.read_text()) for count in counts]  # how often each process changes the folder
+        self.weights = (place / "whole" / "model.safetensors").read_bytes()
 
-    def folder(self, name: str) -> Path:
-        return self.place / name
+    def start(self, name: str, *flags: str, faults: list[Fault | None] | None = None) -> list:
+        """Begin a training in the folder `name`, with a fault for each of its processes."""
+        folder = str(self.place / name)
+        argv = [*self.argv, "--output_dir", folder, *flags]
+        started = []
+        port = str(free_port())
+        for rank, fault in enumerate(faults or [None] * self.processes):
+            environment = {}
+            if self.processes > 1:  # what torchrun tells them
+                environment = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(self.processes)}
+                environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            log = str(self.place / f"{name}.log")
+            started.append(PROCESSES.Process(target=train, args=(argv, log, fault, folder, environment)))
+            started[-1].start()
+        return started
 
-    def start(self, name: str, *flags: str, fault: Fault | None = None):
-        argv = [*self.argv, "--output_dir", str(self.folder(name)), *flags]
-        log = str(self.place / f"{name}.log")
-        process = PROCESSES.Process(target=train, args=(argv, log, fault, str(self.folder(name))))
-        process.start()
-        return process
+    def end(self, started: list) -> int:
+        """Wait for processes; when one fails the others are killed, as torchrun does; the exit code of the first."""
+        sentinels = {process.sentinel: process for process in started}
+        code = 0
+        while sentinels:
+            ready = wait(list(sentinels), timeout=300)
+            assert ready, "a training hangs"
+            for sentinel in ready:
+                process = sentinels.pop(sentinel)
+                process.join()
+                if process.exitcode and not code:
+                    code = process.exitcode
+                    for other in sentinels.values():
+                        other.kill()
+        return code
 
-    def run(self, name: str, *flags: str, fault: Fault | None = None) -> int:
+    def run(self, name: str, *flags: str, faults: list[Fault | None] | None = None) -> int:
         """Train to the end, whatever that is, and return the exit code; -9 is a kill."""
-        process = self.start(name, *flags, fault=fault)
-        process.join(300)
-        assert process.exitcode is not None, self.said(name)
-        return process.exitcode
+        return self.end(self.start(name, *flags, faults=faults))
+
+    def killed_at(self, name: str, moment: int, rank: int = 0) -> None:
+        """Train until one of the processes is about to change something for the `moment`-th time."""
+        faults: list[Fault | None] = [None] * self.processes
+        faults[rank] = Fault("killed", moment)
+        assert self.run(name, faults=faults) == -signal.SIGKILL, self.said(name)
+
+    def killed_after(self, name: str, seconds: float) -> bool:
+        """Train for a while, then kill; False if the training was faster."""
+        started = self.start(name)
+        time.sleep(seconds)
+        for process in started:
+            process.kill()
+        return self.end(started) != 0
 
     def said(self, name: str) -> str:
         return (self.place / f"{name}.log").read_text(errors="replace")
 
-    def ends_like_the_whole(self, name: str) -> bool:
-        """Whether a training has ended with the weights of the undisturbed one, to the last bit."""
-        folder = self.folder(name)
-        record = json.loads((folder / "training.json").read_text())
-        best = json.loads((self.whole / "training.json").read_text())["best_checkpoint"]
-        return (folder / "model.safetensors").read_bytes() == self.weights and record["best_checkpoint"] == best
+    def resumes_like_the_whole(self, name: str) -> bool:
+        """Whether `--resume` ends with the weights of the undisturbed training, to the last bit, without litter."""
+        assert self.run(name, "--resume") == 0, self.said(name)
+        folder, whole = self.place / name, self.place / "whole"
+        best = [json.loads((run / "training.json").read_text())["best_checkpoint"] for run in (folder, whole)]
+        assert best[0] == best[1]
+        assert {path.name for path in folder.iterdir()} == {path.name for path in whole.iterdir()}
+        return (folder / "model.safetensors").read_bytes() == self.weights
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
