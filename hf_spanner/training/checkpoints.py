@@ -64,11 +64,12 @@ def is_listed(checkpoint: Path) -> bool:
 
 
 def checkpoints_in(folder: str | os.PathLike) -> list[Path]:
-    """The checkpoints in a folder, the last that was saved first; those that do not say when come last."""
+    """The checkpoints in a folder, whole or not, the last that was saved first."""
     found = [path for path in Path(folder).glob("checkpoint-*") if NAME.fullmatch(path.name) and path.is_dir()]
 
     def moment(path: Path) -> tuple[int, int]:
-        return (_list_of(path) or {"saved": 0})["saved"], int(path.name.rpartition("-")[2])
+        about = _list_of(path)
+        return about["saved"] if about else path.stat().st_mtime_ns, int(path.name.rpartition("-")[2])
 
     return sorted(found, key=moment, reverse=True)
 
