@@ -64,7 +64,7 @@ def test_killed_at_any_time(trainings, kill):
     share = random.Random(kill).uniform(0.05, 0.95)
     while not trainings.killed_after(f"time-{kill}", share * trainings.seconds):
         shutil.rmtree(trainings.place / f"time-{kill}")
-        share *= 0.8
+        share *= 0.5
     assert trainings.resumes_like_the_whole(f"time-{kill}")
 
 
