@@ -50,20 +50,20 @@ def whole_or_not_at_all(folder: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextmanager
-def full_disk_said(folder: str | os.PathLike) -> Iterator[None]:
+def full_disk_said(folder: str | os.PathLike, remedy: str = "save again") -> Iterator[None]:
     """Whatever a full disk makes a writer raise becomes one sentence."""
     try:
         yield
     except Exception as error:
         if DISK_FULL.search(str(error)):
-            raise OSError(f"The disk is full: {folder} was not saved; free some space and save again.") from error
+            raise OSError(f"The disk is full: {folder} was not saved; free some space and {remedy}.") from error
         raise
 
 
 def write_whole(file: str | os.PathLike, text: str) -> None:
     """Write a text file so that under its name there is all of it or what was there before."""
     file = Path(file)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    aside = file.with_name(f".{file.name}.saving")
     try:
         aside.write_text(text, encoding="utf-8")
         sync(aside)

@@ -114,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if not args.should_save:  # one process keeps other trainings out for all
         return train(run, args, settings, recipe, say)
-    with locked(args.output_dir), full_disk_said(args.output_dir):
+    with full_disk_said(args.output_dir, remedy="go on with --resume"), locked(args.output_dir):
         check_room(run, args)
         return train(run, args, settings, recipe, say)
 

@@ -1,5 +1,6 @@
 """One training at a time in a folder."""
 
+import errno
 import json
 import logging
 import os
@@ -38,17 +39,33 @@ def locked(folder: str | os.PathLike) -> Iterator[None]:
 
 def _take(file: Path) -> None:
     me = {"pid": os.getpid(), "began": process_began(os.getpid()), "host": platform.node()}
-    mine = file.with_name(f"{LOCK}-{me['host']}-{me['pid']}")
-    mine.write_text(json.dumps(me), encoding="utf-8")
+    while not _create(file, json.dumps(me)):
+        _remove_stale(file)
+    for litter in file.parent.glob(f"{LOCK}-*"):  # of one that was killed while it took or wanted the lock
+        litter.unlink(missing_ok=True)
+
+
+def _create(file: Path, text: str) -> bool:
+    """Make a file that has its text from the first moment on; False if there is one."""
+    mine = file.with_name(f"{LOCK}-{platform.node()}-{os.getpid()}")
     try:
-        while True:
-            try:
-                os.link(mine, file)  # with its content, and only if there is none
-                return
-            except FileExistsError:
-                _remove_stale(file)
+        mine.write_text(text, encoding="utf-8")
+        os.link(mine, file)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:  # the one that was faster takes it for litter
+        return False
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        try:  # a file system without links
+            with file.open("x", encoding="utf-8") as opened:
+                opened.write(text)
+        except FileExistsError:
+            return False
     finally:
         mine.unlink(missing_ok=True)
+    return True
 
 
 def _remove_stale(file: Path) -> None:
@@ -63,12 +80,15 @@ def _remove_stale(file: Path) -> None:
             f"remove {file})."
         )
     stale = file.with_name(f"{file.name}-stale-{os.getpid()}")
-    os.rename(file, stale)  # of several that want it, one has it
+    try:
+        os.rename(file, stale)  # of several that want it, one has it
+    except FileNotFoundError:
+        return
     if _owner(stale) == owner:
         logger.warning("%s is taken over from %s, which has ended without a word.", file.parent, who)
+        stale.unlink(missing_ok=True)
     else:  # another was faster, and this lock is its
-        os.link(stale, file)
-    stale.unlink()
+        os.rename(stale, file)
 
 
 def _owner(file: Path) -> dict | None:

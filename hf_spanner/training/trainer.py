@@ -58,6 +58,7 @@ class NestedNerTrainer(Trainer):
         self._found: list = []  # the entities of the last evaluation
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
+        self._resumed_from: str | None = None  # the checkpoint, if training goes on from one
         self.predictions: dict[str, tuple] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
@@ -175,11 +176,10 @@ class NestedNerTrainer(Trainer):
         with locked(folder) if writes else contextlib.nullcontext():
             if writes:
                 checkpoints.remove_unfinished(folder)
-            resume_from_checkpoint = self._checkpoint_to_resume(resume_from_checkpoint)
-            for callback in self.callback_handler.callbacks:
-                if isinstance(callback, ExponentialMovingAverage):
-                    callback.resumed_from = resume_from_checkpoint
-            output = super().train(resume_from_checkpoint, *args, **kwargs)
+            self._resumed_from = self._checkpoint_to_resume(resume_from_checkpoint)
+            for average in self._averages():
+                average.resumed_from = self._resumed_from
+            output = super().train(self._resumed_from, *args, **kwargs)
             if writes and self.args.save_total_limit == 1 and self.state.best_model_checkpoint:
                 checkpoints.remove_all(folder, but=self.state.best_model_checkpoint)
         # What is kept are the predictions of the model as it now is: that of the best step again, or of the last.
@@ -279,9 +279,8 @@ class NestedNerTrainer(Trainer):
                 self.state.best_model_checkpoint = str(target)
             if self.args.should_save:
                 self.state.save_to_json(str(aside / checkpoints.STATE))
-                for callback in self.callback_handler.callbacks:
-                    if isinstance(callback, ExponentialMovingAverage):
-                        callback.save(aside)
+                for average in self._averages():
+                    average.save(aside)
             self.accelerator.wait_for_everyone()  # each process has written the state of its random numbers
             if self.args.should_save:
                 checkpoints.publish_checkpoint(aside, target)
@@ -289,13 +288,18 @@ class NestedNerTrainer(Trainer):
         if self.args.push_to_hub:
             self._push_from_checkpoint(str(target))
 
-    def _init_training_state(self, max_steps, steps_an_epoch, epochs, resume_from_checkpoint, trial):
-        started = super()._init_training_state(max_steps, steps_an_epoch, epochs, resume_from_checkpoint, trial)
-        if resume_from_checkpoint is not None and self.state.best_global_step:  # the folder may have moved
-            best = Path(resume_from_checkpoint).with_name(f"checkpoint-{self.state.best_global_step}")
+    def _init_training_state(self, *args, **kwargs):
+        started = super()._init_training_state(*args, **kwargs)
+        if self._resumed_from is not None and self.state.best_global_step:  # the folder may have moved
+            best = Path(self._resumed_from).with_name(f"checkpoint-{self.state.best_global_step}")
             if best.is_dir():
                 self.state.best_model_checkpoint = str(best)
         return started
+
+    def _averages(self) -> list[ExponentialMovingAverage]:
+        return [
+            callback for callback in self.callback_handler.callbacks if isinstance(callback, ExponentialMovingAverage)
+        ]
 
     def _get_train_sampler(self, *args, **kwargs):
         """The usual one, in an order that hangs on seed and epoch alone: a training that goes on has the same."""

@@ -37,7 +37,9 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_the_last_good_checkpoint_alon
     fault = Fault("full", moment=int(trainings.moments[0] * 0.7))
     assert trainings.run("full", faults=[fault]) == 2
     last = trainings.said("full").strip().splitlines()[-1]
-    assert last.startswith("hf-spanner train: The disk is full: ") and last.endswith("free some space and save again.")
+    assert last.startswith("hf-spanner train: The disk is full: ") and last.endswith(
+        "free some space and go on with --resume."
+    )
     assert "Traceback" not in trainings.said("full")
     folder = trainings.place / "full"
     assert {path.name.split("-")[0] for path in folder.iterdir()} == {"checkpoint"}, "no litter"
