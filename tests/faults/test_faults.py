@@ -1,11 +1,21 @@
 """Trainings that are killed, run out of disk or find their files cut short, and go on as if nothing had been."""
 
+import json
+import os
 import random
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from faults.harness import Fault, Trainings
+
+from hf_spanner.training.lock import LOCK
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +135,39 @@ def test_a_small_disk_fills_up(trainings, size):
         assert trainings.resumes_like_the_whole(name)
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_second_training_is_kept_out_of_the_folder_of_the_first(trainings):
+    lock = trainings.place / "both" / LOCK
+    first = trainings.start("both")
+    wait_for(lock.exists)
+    assert trainings.run("both", "--overwrite") == 2
+    assert f"is being trained in by process {first[0].pid} on " in trainings.said("both")
+    assert trainings.end(first) == 0 and not lock.exists()
+    assert (trainings.place / "both" / "model.safetensors").read_bytes() == trainings.weights
+
+
+@pytest.mark.slow
+def test_one_process_of_torchrun_is_killed(twofold):
+    name = "torchrun"
+    folder, command = twofold.place / name, [*twofold.argv, "--output_dir", str(twofold.place / name)]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    torchrun += ["-m", "hf_spanner.cli", "train"]
+    with (twofold.place / f"{name}.log").open("a") as log:
+        about = {"env": environment, "stdout": log, "stderr": log}
+        running = subprocess.Popen([*torchrun, *command], **about)
+        wait_for((folder / "checkpoint-8").exists, seconds=240)
+        os.kill(json.loads((folder / LOCK).read_text())["pid"], signal.SIGKILL)
+        assert running.wait(120) != 0 and not (folder / "training.json").exists()
+        assert subprocess.run([*torchrun, *command, "--resume"], **about, timeout=300).returncode == 0
+    assert "Training goes on from checkpoint-" in twofold.said(name)
+    assert (folder / "model.safetensors").read_bytes() == twofold.weights
+
+
+def wait_for(condition, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
