@@ -54,6 +54,7 @@ def run_entrant(
         return json.loads(result.read_text(encoding="utf-8"))
     folder.mkdir(parents=True, exist_ok=True)
     argv = ["train", f"race/{entrant}.yaml", "--data", data, "--output_dir", str(name), "--seed", str(seed)]
+    argv.append("--overwrite")  # what has no result was not measured to its end
     if encoder is not None and entrant != "sng":
         argv += ["--encoder", encoder]
     say(f"{entrant} on {Path(data).name}, seed {seed}: training")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import transformers
+from transformers.utils import CONFIG_NAME
 
 from ..auto import approach
 from ..building import VectorArguments, build_model
@@ -21,10 +22,13 @@ from ..data import (
 )
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import write_companions
-from ..hub.record import base_model, hub_id, training_record
+from ..hub.record import RECORD, base_model, hub_id, training_record
 from ..loading import load_config, load_model
 from ..metrics import format_scores
+from ..modeling.folders import full_disk_said
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
+from ..training.checkpoints import checkpoints_in, remove_all
+from ..training.lock import locked
 from ..training.lora import add_lora, merge_lora
 from . import options
 from .arguments import parse_with_recipe
@@ -85,7 +89,13 @@ class RunArguments(VectorArguments):
     )
     max_train_sentences: int | None = field(default=None, metadata={"help": "Train on the first N sentences only."})
     max_eval_sentences: int | None = field(default=None, metadata={"help": "Likewise for validation and test."})
-    resume: bool = field(default=False, metadata={"help": "Go on from the last checkpoint in output_dir."})
+    resume: bool = field(
+        default=False,
+        metadata={"help": "Go on from the last checkpoint in output_dir that is whole; without any, from the start."},
+    )
+    overwrite: bool = field(
+        default=False, metadata={"help": "Train anew in an output_dir that holds a model or a training."}
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -99,6 +109,21 @@ def main(argv: list[str] | None = None) -> int:
         if args.should_log:
             options.say(text)
 
+    if run.resume and is_finished(args.output_dir):
+        say(
+            f"The training in {args.output_dir} is finished ({RECORD}): there is nothing to resume. "
+            f"--model {args.output_dir} goes on from its model, --overwrite trains anew."
+        )
+        return 0
+    if not args.should_save:  # one process keeps other trainings out for all
+        return train(run, args, settings, recipe, say)
+    with full_disk_said(args.output_dir, remedy="go on with --resume"), locked(args.output_dir):
+        check_room(run, args)
+        return train(run, args, settings, recipe, say)
+
+
+def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, recipe: dict, say) -> int:
+    """Train, save, score and record, in a folder that is ours."""
     transformers.set_seed(args.seed)
     start = approach(run.approach).config_class if run.model is None else load_config(run.model)
     splitter = settings.get("word_splitter", start.word_splitter)
@@ -138,7 +163,17 @@ def main(argv: list[str] | None = None) -> int:
     )
     for line in trainer.reach.values():
         say(line)
-    trainer.train(resume_from_checkpoint=True if run.resume else None)
+    built_on = base_model(
+        run.model or (None if model.config.encoder_config is None else run.encoder), otherwise=recipe.get("encoder")
+    )
+    if run.overwrite:
+        trainer.accelerator.wait_for_everyone()  # all have read what they start from
+        if args.should_save:
+            make_room(Path(args.output_dir), say)
+    resume = run.resume and bool(checkpoints_in(args.output_dir))
+    if run.resume and not resume:
+        say(f"{args.output_dir} has no checkpoint yet: training begins at the start.")
+    trainer.train(resume_from_checkpoint=args.resume_from_checkpoint or resume)
 
     if lora is not None:
         merge_lora(lora)
@@ -151,14 +186,13 @@ def main(argv: list[str] | None = None) -> int:
         for name, found, sentences in parts_to_score(trainer.predictions):
             results[name] = score_predictions(model, found, sentences, groups=True)
             say(f"\n{name} ({len(sentences):,} sentences)\n{format_scores(results[name])}")
-        built_on = run.model or (None if model.config.encoder_config is None else run.encoder)
         trainer.record = training_record(
             trainer,
             results,
             command="hf-spanner train " + shlex.join(sys.argv[1:]),
             run=vars(run),
             settings=settings,
-            base_model=base_model(built_on, otherwise=recipe.get("encoder")),
+            base_model=built_on,
             datasets=[name for name in map(hub_id, run.data) if name] or None,
             data=" and ".join(Path(source).name for source in run.data),
         )
@@ -170,6 +204,37 @@ def main(argv: list[str] | None = None) -> int:
         trainer.push_to_hub()
         say(f"Pushed to the Hub: {trainer.hub_model_id}")
     return 0
+
+
+def is_finished(folder: str | Path) -> bool:
+    """Whether a folder holds a model with the record of its training, which is the last thing written."""
+    return (Path(folder) / RECORD).is_file() and (Path(folder) / CONFIG_NAME).is_file()
+
+
+def check_room(run: RunArguments, args: NestedNerTrainingArguments) -> None:
+    """Refuse to replace, or to mix with, what `output_dir` holds, unless that was asked for."""
+    folder, goes_on = Path(args.output_dir), run.resume or args.resume_from_checkpoint
+    if run.overwrite and goes_on:
+        raise ValueError("--overwrite begins anew and --resume goes on: leave one of them out.")
+    if run.overwrite:
+        return
+    if is_finished(args.output_dir):
+        what, remedy = f"a finished model ({RECORD})", "--overwrite replaces it"
+    elif (old := checkpoints_in(folder)) and not goes_on:
+        what, remedy = f"an unfinished training ({old[0].name})", "--resume goes on with it, --overwrite begins anew"
+    elif (folder / CONFIG_NAME).is_file() and not goes_on:
+        what, remedy = f"a model ({CONFIG_NAME})", "--overwrite replaces it"
+    else:
+        return
+    raise FileExistsError(f"{folder} holds {what}: {remedy}, or name another output_dir.")
+
+
+def make_room(folder: Path, say) -> None:
+    """Remove what would pass a former training in `folder` off as this one; its model stays until there is a new."""
+    if is_finished(folder) or checkpoints_in(folder):
+        say(f"{folder} is trained in anew (--overwrite): the former training's record and checkpoints are removed.")
+    (folder / RECORD).unlink(missing_ok=True)
+    remove_all(folder)
 
 
 def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, repeats: int = 1):

@@ -127,8 +127,6 @@ def write_companions(
 ) -> None:
     """What stands beside a saved model: record, recipe, results and card. A card written by hand is left alone."""
     folder = Path(folder)
-    if record:
-        write_record(folder, record)
     if recipe:
         (folder / RECIPE).write_text(yaml.safe_dump(dict(recipe), sort_keys=False), encoding="utf-8")
     for path, text in eval_results_files(record, about).items():
@@ -136,6 +134,8 @@ def write_companions(
         (folder / path).write_text(text, encoding="utf-8")
     if not is_handwritten(folder / CARD):
         make_card(model, tokenizer, name or str(folder), record, about).save(folder / CARD)
+    if record:  # last: a folder with it is finished
+        write_record(folder, record)
 
 
 def find(source: str, file: str) -> str | None:

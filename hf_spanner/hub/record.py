@@ -18,6 +18,7 @@ import transformers
 
 from ..default import folder_of
 from ..foreign import read_json
+from ..modeling.folders import write_whole
 
 RECORD, RECIPE = "training.json", "recipe.yaml"
 SETTINGS = (  # of the training arguments, those that a reader needs to train the same again
@@ -107,7 +108,7 @@ def example_sentence(sentences: Iterable[Mapping], longest: int = 25) -> dict[st
 
 
 def write_record(folder: str | os.PathLike, record: Mapping[str, Any]) -> None:
-    (Path(folder) / RECORD).write_text(json.dumps(record, indent=1, default=str), encoding="utf-8")
+    write_whole(Path(folder) / RECORD, json.dumps(record, indent=1, default=str))
 
 
 def read_record(file: str | os.PathLike | None) -> dict[str, Any]:

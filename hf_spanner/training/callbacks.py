@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import torch
@@ -63,11 +64,12 @@ class ExponentialMovingAverage(TrainerCallback):
         self.decay = decay
         self.average: dict[str, torch.Tensor] = {}
         self.raw: dict[str, torch.Tensor] | None = None  # the weights, while the model has the average
+        self.resumed_from: str | None = None  # the checkpoint, if training goes on from one
 
     def on_train_begin(self, args, state, control, model=None, **kwargs):
         self.average, self.raw = _copy(model), None
-        if state.global_step > 0:  # resumed: what was loaded is the average
-            file = Path(args.output_dir) / f"checkpoint-{state.global_step}" / self.file
+        if self.resumed_from is not None:  # what was loaded is the average
+            file = Path(self.resumed_from) / self.file
             if file.is_file():
                 _load(model, load_file(file))
             else:
@@ -88,9 +90,10 @@ class ExponentialMovingAverage(TrainerCallback):
     def on_epoch_end(self, args, state, control, model=None, **kwargs):
         self._show(control, model)
 
-    def on_save(self, args, state, control, **kwargs):
-        if self.raw is not None and state.is_world_process_zero:
-            save_file(self.raw, Path(args.output_dir) / f"checkpoint-{state.global_step}" / self.file)
+    def save(self, checkpoint: str | os.PathLike) -> None:
+        """Add the weights to a checkpoint of the average."""
+        if self.raw is not None:
+            save_file(self.raw, Path(checkpoint) / self.file)
 
     def on_train_end(self, args, state, control, model=None, **kwargs):
         # The best checkpoint, if it was loaded, is an average already.

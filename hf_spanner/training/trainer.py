@@ -1,6 +1,9 @@
 """`Trainer` for nested NER: two learning rates, predictions as entities, strict F1, the best checkpoint kept."""
 
+import contextlib
+import logging
 import math
+import os
 import shutil
 from collections.abc import Iterable
 from functools import cached_property
@@ -17,11 +20,16 @@ from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
 from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
-from ..modeling.folders import whole_or_not_at_all
+from ..modeling.folders import full_disk_said, whole_or_not_at_all
+from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .dataset import NestedNerCollator, NestedNerDataset
+from .lock import locked
 from .reach import reach_report
+from .sampling import InOrderOfEpoch
+
+logger = logging.getLogger(__name__)
 
 
 class NestedNerTrainer(Trainer):
@@ -65,6 +73,7 @@ class NestedNerTrainer(Trainer):
         self._found: list[list[Entity]] = []  # the entities of the last evaluation
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
+        self._resumed_from: str | None = None  # the checkpoint, if training goes on from one
         self.predictions: dict[
             str, tuple[list[list[Entity]], NestedNerDataset]
         ] = {}  # by split, of the model as it is: entities found and the data set
@@ -174,9 +183,22 @@ class NestedNerTrainer(Trainer):
     def get_test_dataloader(self, test_dataset: Dataset | Iterable):
         return super().get_test_dataloader(self.encode(test_dataset))
 
-    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
+        """Train; with `resume_from_checkpoint=True` from the last checkpoint in `output_dir` that is whole, if any is.
+
+        A training that was killed ends, once resumed, with the weights it would have had.
+        """
         self._predictions_at: dict[int, dict] = {}
-        output = super().train(*args, **kwargs)
+        folder, writes = self.args.output_dir, self.args.should_save
+        with locked(folder) if writes else contextlib.nullcontext():
+            if writes:
+                checkpoints.remove_unfinished(folder)
+            self._resumed_from = self._checkpoint_to_resume(resume_from_checkpoint)
+            for average in self._averages():
+                average.resumed_from = self._resumed_from
+            output = super().train(self._resumed_from, *args, **kwargs)
+            if writes and self.args.save_total_limit == 1 and self.state.best_model_checkpoint:
+                checkpoints.remove_all(folder, but=self.state.best_model_checkpoint)
         # What is kept are the predictions of the model as it now is: that of the best step again, or of the last.
         best = self.args.load_best_model_at_end and self.state.best_global_step
         self.predictions = self._predictions_at.get(best or self.state.global_step, {})
@@ -240,6 +262,72 @@ class NestedNerTrainer(Trainer):
         scores = score_predictions(model_of(self.model), self._found, self._scored.sentences)
         return {key: value for key, value in scores.items() if isinstance(value, (int, float))}
 
+    # ---------------------------------------------------------------------------------------------------- checkpoints
+
+    def _checkpoint_to_resume(self, asked: str | bool | None) -> str | None:
+        """The checkpoint that was named, or, for True, the last one that is whole; what was skipped is said."""
+        if not asked:
+            return None
+        if asked is not True:
+            fault = checkpoints.fault_of(Path(asked)) if checkpoints.is_listed(Path(asked)) else None
+            if fault:
+                raise ValueError(f"Nothing can go on from {asked}: {fault}; name another checkpoint.")
+            return str(asked)
+        folder = self.args.output_dir
+        found, skipped = checkpoints.newest_intact(folder, with_best=self.args.load_best_model_at_end)
+        faults = "; ".join(f"{name}: {fault}" for name, fault in skipped.items())
+        if found is None:
+            why = f"none of its checkpoints is whole ({faults})" if skipped else "it has no checkpoint"
+            raise ValueError(f"No training can go on in {folder}: {why}. Name a checkpoint, or begin anew.")
+        if self.is_world_process_zero():
+            level, but = (logging.WARNING, f"; skipped: {faults}") if skipped else (logging.INFO, "")
+            logger.log(level, "Training goes on from %s of %s%s.", found.name, folder, but)
+        return str(found)
+
+    def _get_output_dir(self, trial) -> str:
+        """Where the base class writes, counts and deletes checkpoints: aside. Whole ones move on from there."""
+        return os.path.join(super()._get_output_dir(trial), checkpoints.ASIDE)
+
+    def _save_checkpoint(self, model, trial) -> None:
+        """Save a checkpoint whole: under its name there is all of it or nothing, whatever happens meanwhile."""
+        aside = Path(self._get_output_dir(trial)) / f"checkpoint-{self.state.global_step}"
+        target = aside.parent.parent / aside.name
+        with full_disk_said(target), checkpoints.removed_if_it_fails(aside.parent):
+            super()._save_checkpoint(model, trial)
+            if self.state.best_model_checkpoint == str(aside):
+                self.state.best_model_checkpoint = str(target)
+            if self.args.should_save:
+                self.state.save_to_json(str(aside / checkpoints.STATE))
+                for average in self._averages():
+                    average.save(aside)
+            self.accelerator.wait_for_everyone()  # each process has written the state of its random numbers
+            if self.args.should_save:
+                checkpoints.publish_checkpoint(aside, target)
+                checkpoints.remove_old(target.parent, self.args.save_total_limit, self.state.best_model_checkpoint)
+        if self.args.push_to_hub:
+            self._push_from_checkpoint(str(target))
+
+    def _init_training_state(self, *args, **kwargs):
+        started = super()._init_training_state(*args, **kwargs)
+        if self._resumed_from is not None and self.state.best_global_step:  # the folder may have moved
+            best = Path(self._resumed_from).with_name(f"checkpoint-{self.state.best_global_step}")
+            if best.is_dir():
+                self.state.best_model_checkpoint = str(best)
+        return started
+
+    def _averages(self) -> list[ExponentialMovingAverage]:
+        return [
+            callback for callback in self.callback_handler.callbacks if isinstance(callback, ExponentialMovingAverage)
+        ]
+
+    def _get_train_sampler(self, *args, **kwargs):
+        """The usual one, in an order that hangs on seed and epoch alone: a training that goes on has the same."""
+        sampler = super()._get_train_sampler(*args, **kwargs)
+        if not hasattr(sampler, "generator"):
+            return sampler
+        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
+        return InOrderOfEpoch(sampler, seed, lambda: int((self.state.epoch or 0) + 1e-6))
+
     # ----------------------------------------------------------------------------------------------------- to the Hub
 
     def _save(self, output_dir: str | None = None, state_dict=None) -> None:
@@ -249,6 +337,8 @@ class NestedNerTrainer(Trainer):
             super()._save(str(folder), state_dict)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
+        if Path(checkpoint_folder).parent.name == checkpoints.ASIDE:
+            return  # not before it has its name
         for file in Path(checkpoint_folder).glob("*.py"):  # the base class copies weights and configuration only
             shutil.copy(file, str(self.args.output_dir))
         super()._push_from_checkpoint(checkpoint_folder)

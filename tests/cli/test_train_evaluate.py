@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from tests_support import records
@@ -183,9 +184,39 @@ def test_training_goes_on_from_a_trained_model(trained, data, tmp_path, capsys):
         json.loads((f / "training.json").read_text())["results"]["test"]["f1"] for f in (trained, tmp_path)
     )
     assert after == pytest.approx(before, abs=0.1)
-    flags += ["--max_steps", "1", "--eval_join", "3"]  # scored on joined sentences, none of their entities lost
+    flags += [
+        "--max_steps",
+        "1",
+        "--eval_join",
+        "3",
+        "--overwrite",
+    ]  # scored on joined sentences, none of their entities lost
     capsys.readouterr()
     assert cli.main(["train", "--data", str(data), *flags]) == 0
     (said,) = re.findall(r"^test \((\d+) sentences\)", capsys.readouterr().out, re.MULTILINE)
     assert int(said) < len(records())
     assert json.loads((tmp_path / "training.json").read_text())["results"]["test"]["support"] == 14
+
+
+def test_a_finished_model_is_not_overwritten_unless_that_is_asked_for(trained, data, encoder_folder, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    before = (run / "model.safetensors").read_bytes()
+    argv = ["train", "--approach", "bl_ner", "--encoder", encoder_folder, "--data", str(data), "--max_steps", "1"]
+    argv += ["--use_cpu", "True", "--disable_tqdm", "True", "--output_dir", str(run)]
+    assert cli.main(argv) == 2
+    assert f"{run} holds a finished model (training.json): --overwrite replaces it, or" in capsys.readouterr().err
+    assert cli.main([*argv, "--resume"]) == 0
+    assert f"The training in {run} is finished (training.json): there is nothing to" in capsys.readouterr().out
+    assert cli.main([*argv, "--resume", "--overwrite"]) == 0, "what is finished needs neither"
+    (run / "training.json").rename(tmp_path / "training.json")
+    assert cli.main(argv) == 2
+    error = capsys.readouterr().err
+    assert "holds an unfinished training (checkpoint-" in error and "--resume goes on with it" in error
+    assert cli.main([*argv, "--resume", "--overwrite"]) == 2
+    assert "--overwrite begins anew and --resume goes on: leave one of them out." in capsys.readouterr().err
+    assert (run / "model.safetensors").read_bytes() == before
+    assert cli.main([*argv, "--overwrite"]) == 0
+    assert "is trained in anew (--overwrite)" in capsys.readouterr().out
+    assert (run / "model.safetensors").read_bytes() != before
+    assert [path.name for path in run.glob("checkpoint-*")] == ["checkpoint-1"]

@@ -2,6 +2,9 @@
 
 import contextlib
 import os
+import platform
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -9,7 +12,7 @@ from approaches import ROWS
 
 from hf_spanner import AutoModelForNestedNer
 from hf_spanner.loading import load_model
-from hf_spanner.modeling.folders import whole_or_not_at_all
+from hf_spanner.modeling.folders import full_disk_said, process_began, whole_or_not_at_all, write_whole
 
 BY_NAME = {row.name: row for row in ROWS}
 WEIGHT = "encoder.embeddings.word_embeddings.weight"
@@ -92,3 +95,31 @@ def test_nothing_moves_when_the_writing_fails(tmp_path):
         (folder / "config.json").write_text("{}")
         raise ZeroDivisionError
     assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_what_a_killed_process_was_saving_is_removed_by_the_next_save_and_a_living_one_is_left_alone(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    parent, host = os.getppid(), platform.node()
+    stale = [f".saving-{dead.pid}", f".saving-{os.getpid()}", f".saving-{dead.pid}.1.{host}.abc",
+             f".saving-{parent}.{process_began(parent) + 1}.{host}.abc"]  # fmt: skip
+    alive = [f".saving-{parent}", f".saving-{parent}.{process_began(parent)}.{host}.abc",
+             f".saving-{dead.pid}.1.else.where.abc", ".saving-for-later"]  # fmt: skip
+    for name in stale + alive:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_text("half")
+    with whole_or_not_at_all(tmp_path) as folder:
+        (folder / "config.json").write_text("{}")
+    assert {path.name for path in tmp_path.iterdir()} == {*alive, "config.json"}
+
+
+def test_a_text_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    write_whole(tmp_path / "a", "first")
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="The disk is full: .* was not saved"), full_disk_said(tmp_path):
+        write_whole(tmp_path / "a", "second")
+    assert (tmp_path / "a").read_text() == "first" and os.listdir(tmp_path) == ["a"]

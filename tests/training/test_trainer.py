@@ -226,3 +226,43 @@ def test_the_terms_of_the_loss_are_logged_by_name(tokenizer, tmp_path):
         terms = {name: value for name, value in entry.items() if name.startswith("loss_")}
         assert set(terms) == {"loss_tags", "loss_spans", "loss_long"}
         assert sum(map(float, terms.values())) == pytest.approx(float(entry["loss"]), abs=2e-3)
+
+
+def test_resuming_takes_the_last_whole_checkpoint_and_names_the_others(tokenizer, tmp_path, caplog):
+    settings = {"num_train_epochs": 3, "save_total_limit": None, "load_best_model_at_end": False}
+    whole = trainer(tmp_path, tokenizer, **settings)
+    whole.train()
+    steps = sorted(int(path.name.split("-")[1]) for path in tmp_path.glob("checkpoint-*"))
+    (tmp_path / f"checkpoint-{steps[2]}" / "scheduler.pt").unlink()
+    resumed = trainer(tmp_path, tokenizer, **settings)
+    resumed.train(resume_from_checkpoint=True)
+    assert f"goes on from checkpoint-{steps[1]}" in caplog.text
+    assert f"skipped: checkpoint-{steps[2]}: scheduler.pt is missing" in caplog.text
+    for (name, a), (_, b) in zip(whole.model.named_parameters(), resumed.model.named_parameters(), strict=True):
+        assert torch.equal(a, b), name
+    for step in steps:
+        (tmp_path / f"checkpoint-{step}" / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ValueError, match="none of its checkpoints is whole .*model.safetensors has 0 of .*begin anew"):
+        trainer(tmp_path, tokenizer, **settings).train(resume_from_checkpoint=True)
+    with pytest.raises(ValueError, match=r"Nothing can go on from .*: model.safetensors has 0 of"):
+        trainer(tmp_path, tokenizer).train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{steps[0]}"))
+    with pytest.raises(ValueError, match="No training can go on in .*new: it has no checkpoint"):
+        trainer(tmp_path / "new", tokenizer).train(resume_from_checkpoint=True)
+
+
+def test_a_folder_that_has_moved_still_knows_its_best_checkpoint(tokenizer, tmp_path):
+    settings = {"num_train_epochs": 3, "save_total_limit": None, "learning_rate": 1e-7}  # the first is the best
+    trainer(tmp_path / "here", tokenizer, **settings).train()
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = trainer(tmp_path / "there", tokenizer, **settings)
+    moved.train(resume_from_checkpoint=True)
+    best = Path(moved.state.best_model_checkpoint)
+    assert best.parent == tmp_path / "there" and best.name == f"checkpoint-{moved.state.best_global_step}"
+
+
+def test_training_ends_with_the_best_checkpoint_and_what_others_put_beside_it(tokenizer, tmp_path):
+    (tmp_path / "checkpoint-1-good").mkdir()
+    train = trainer(tmp_path, tokenizer, num_train_epochs=3)
+    train.train()
+    best = Path(train.state.best_model_checkpoint).name
+    assert {path.name for path in tmp_path.iterdir()} == {best, "checkpoint-1-good"}
