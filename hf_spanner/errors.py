@@ -31,10 +31,10 @@ def in_one_sentence(name: str, revision: str | None = None, doing: str = "loadin
                     raise told from error
         if doing != "loading" or getattr(error, "errno", None) is not None or _is_ours(error):
             raise
-        told = " ".join(str(error).split())
+        why = " ".join(str(error).split())
         raise ValueError(
             f"{name} cannot be loaded, its files are damaged or not those of such a model "
-            f"({type(error).__name__}: {told if len(told) < 300 else told[:300] + '…'})."
+            f"({type(error).__name__}: {why if len(why) < 300 else why[:300] + '…'})."
         ) from error
 
 

@@ -73,16 +73,16 @@ def check_tokenizer(name: str, **hub: Any) -> None:
         for file in folder.iterdir():
             if TOKENIZER_FILES.fullmatch(file.name):
                 check_file(file, name, MOST_BYTES_OF_A_TOKENIZER)
-    file = cached_file(name, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False, **hub)
-    config = read_json(file, name, MOST_BYTES_OF_A_TOKENIZER) if file else {}
+    settings = cached_file(name, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False, **hub)
+    config = read_json(settings, name, MOST_BYTES_OF_A_TOKENIZER) if settings else {}
     for key, value in config.items() if isinstance(config, dict) else ():
         for path in value if isinstance(value, list) else [value]:
             if re.search(r"_files?$", key) and isinstance(path, str) and (set(PATH_STEPS.split(path)) & {"", ".."}):
                 raise ValueError(f"The tokenizer of {name} names a file outside its folder, {key}={path!r}: refused.")
-    if not (Path(name).is_dir()) and (
-        file := cached_file(name, "tokenizer.json", _raise_exceptions_for_missing_entries=False, **hub)
-    ):
-        check_file(file, name, MOST_BYTES_OF_A_TOKENIZER)
+    if not folder.is_dir():
+        words = cached_file(name, "tokenizer.json", _raise_exceptions_for_missing_entries=False, **hub)
+        if words:
+            check_file(words, name, MOST_BYTES_OF_A_TOKENIZER)
 
 
 def check_file(file: str | os.PathLike, name: str, most: int | None = None) -> Path:

@@ -47,13 +47,17 @@ def resolve_overlaps(entities: Iterable[Entity], overlap: str) -> list[Entity]:
     ranked: dict[tuple, Entity] = {}  # the best of each span and label, best first
     for entity in sorted(entities, key=best_first):
         ranked.setdefault(entity[:3], entity)
-    keep = {"flat": _without_overlaps, "nested": _without_crossings, "any": list}[overlap]
-    return sorted(keep(ranked.values()), key=in_text_order)
+    kept: Collection[Entity] = ranked.values()
+    if overlap != "any":
+        kept = _without_overlaps(kept) if overlap == "flat" else _without_crossings(kept)
+    return sorted(kept, key=in_text_order)
 
 
 def _without_overlaps(ranked: Iterable[Entity]) -> list[Entity]:
     """Those that share no word with one kept before them, in O(n log n)."""
-    kept, starts, ends = [], [], []  # what is kept lies side by side, so both are sorted
+    kept: list[Entity] = []
+    starts: list[int] = []  # what is kept lies side by side, so both are sorted
+    ends: list[int] = []
     for entity in ranked:
         place = bisect_left(starts, entity.end)  # of those that start before its end the last one ends last
         if place == 0 or ends[place - 1] <= entity.start:

@@ -16,24 +16,20 @@ from ..harmless import harmless
 from ..modeling.words import SPLITTERS
 
 
-class OneSentence:
-    """Of an argument parser: a mistake is answered in one sentence, not with the list of all options."""
+class OneSentence(argparse.ArgumentParser):
+    """A parser that answers a mistake in one sentence, not with the list of all options."""
 
     def error(self, message: str) -> NoReturn:
         told = " ".join(harmless(message, keep="\n").split())
-        self.exit(2, f"{self.prog}: {told.rstrip('.')}; see `{self.prog} --help`.\n")  # type: ignore[attr-defined]
+        self.exit(2, f"{self.prog}: {told.rstrip('.')}; see `{self.prog} --help`.\n")
 
 
-class Parser(OneSentence, argparse.ArgumentParser):
-    """The parser of a sub-command."""
-
-
-def make_parser(command: str, description: str | None, epilog: str | None = None) -> Parser:
+def make_parser(command: str, description: str | None, epilog: str | None = None) -> OneSentence:
     """The parser of `hf-spanner COMMAND`; description and epilog are shown as they are written.
 
     A flag is never abbreviated: another command's, or a later release's, might mean something else.
     """
-    return Parser(
+    return OneSentence(
         prog=f"hf-spanner {command}",
         description=description,
         epilog=epilog,

@@ -109,7 +109,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.should_log:
             options.say(text)
 
-    if run.resume and is_finished(args.output_dir):
+    if run.resume and is_finished(str(args.output_dir)):
         say(
             f"The training in {args.output_dir} is finished ({RECORD}): there is nothing to resume. "
             f"--model {args.output_dir} goes on from its model, --overwrite trains anew."
@@ -117,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if not args.should_save:  # one process keeps other trainings out for all
         return train(run, args, settings, recipe, say)
-    with full_disk_said(args.output_dir, remedy="go on with --resume"), locked(args.output_dir):
+    with full_disk_said(str(args.output_dir), remedy="go on with --resume"), locked(str(args.output_dir)):
         check_room(run, args)
         return train(run, args, settings, recipe, say)
 
@@ -125,7 +125,8 @@ def main(argv: list[str] | None = None) -> int:
 def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, recipe: dict, say) -> int:
     """Train, save, score and record, in a folder that is ours."""
     transformers.set_seed(args.seed)
-    start = approach(run.approach).config_class if run.model is None else load_config(run.model)
+    name = str(run.approach)  # `choose_approach` has seen to it
+    start = approach(name).config_class if run.model is None else load_config(run.model)
     splitter = settings.get("word_splitter", start.word_splitter)
     repeats = run.repeats or [1] * len(run.data)
     if len(repeats) != len(run.data) or min(repeats) < 1:
@@ -147,9 +148,9 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
             say(f"{run.model} does not know {', '.join(missing)}: its classifier is trained anew for these data.")
             model, tokenizer = load_model(run.model, labels, **settings)
     else:
-        folder = Path(args.output_dir) if args.should_save else None
+        folder = Path(str(args.output_dir)) if args.should_save else None
         model, tokenizer = build_model(
-            run.approach, labels, settings, run.encoder, data, run, seed=args.seed, folder=folder, say=say
+            name, labels, settings, run.encoder, data, run, seed=args.seed, folder=folder, say=say
         )
 
     model.restore_embeddings()
@@ -169,8 +170,8 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
     if run.overwrite:
         trainer.accelerator.wait_for_everyone()  # all have read what they start from
         if args.should_save:
-            make_room(Path(args.output_dir), say)
-    resume = run.resume and bool(checkpoints_in(args.output_dir))
+            make_room(Path(str(args.output_dir)), say)
+    resume = run.resume and bool(checkpoints_in(str(args.output_dir)))
     if run.resume and not resume:
         say(f"{args.output_dir} has no checkpoint yet: training begins at the start.")
     trainer.train(resume_from_checkpoint=args.resume_from_checkpoint or resume)
@@ -197,7 +198,7 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
             data=" and ".join(Path(source).name for source in run.data),
         )
         trainer.recipe = recipe
-        write_companions(args.output_dir, model, tokenizer, trainer.record, recipe)
+        write_companions(str(args.output_dir), model, tokenizer, trainer.record, recipe)
         use = f"evaluate --data {run.data[0]}" if model.task == "typing" else 'predict "..."'
         say(f"\nSaved to {args.output_dir}: hf-spanner {use} --model {args.output_dir}")
     if args.push_to_hub:
@@ -213,12 +214,12 @@ def is_finished(folder: str | Path) -> bool:
 
 def check_room(run: RunArguments, args: NestedNerTrainingArguments) -> None:
     """Refuse to replace, or to mix with, what `output_dir` holds, unless that was asked for."""
-    folder, goes_on = Path(args.output_dir), run.resume or args.resume_from_checkpoint
+    folder, goes_on = Path(str(args.output_dir)), run.resume or args.resume_from_checkpoint
     if run.overwrite and goes_on:
         raise ValueError("--overwrite begins anew and --resume goes on: leave one of them out.")
     if run.overwrite:
         return
-    if is_finished(args.output_dir):
+    if is_finished(str(args.output_dir)):
         what, remedy = f"a finished model ({RECORD})", "--overwrite replaces it"
     elif (old := checkpoints_in(folder)) and not goes_on:
         what, remedy = f"an unfinished training ({old[0].name})", "--resume goes on with it, --overwrite begins anew"

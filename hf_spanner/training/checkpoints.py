@@ -76,7 +76,7 @@ def checkpoints_in(folder: str | os.PathLike) -> list[Path]:
 
 def newest_intact(folder: str | os.PathLike, with_best: bool = True) -> tuple[Path | None, dict[str, str]]:
     """The last checkpoint from which a training can go on, and why not from each that was saved after it."""
-    skipped = {}
+    skipped: dict[str, str] = {}
     for checkpoint in checkpoints_in(folder):
         fault = fault_of(checkpoint, with_best)
         if fault is None:
@@ -89,7 +89,9 @@ def remove_old(folder: str | os.PathLike, limit: int | None, best: str | None) -
     """Remove checkpoints until there are `limit`, the oldest first, but never the last one or the best."""
     ours = [checkpoint for checkpoint in checkpoints_in(folder) if is_listed(checkpoint)]
     kept = {checkpoint.name for checkpoint in ours[:1]} | ({Path(best).name} if best else set())
-    for checkpoint in ours if limit and limit > 0 else ():
+    if limit is None or limit <= 0:
+        return
+    for checkpoint in ours:
         if len(kept) < limit:
             kept.add(checkpoint.name)
         elif checkpoint.name not in kept:

@@ -189,7 +189,7 @@ class NestedNerTrainer(Trainer):
         A training that was killed ends, once resumed, with the weights it would have had.
         """
         self._predictions_at: dict[int, dict] = {}
-        folder, writes = self.args.output_dir, self.args.should_save
+        folder, writes = str(self.args.output_dir), self.args.should_save
         with locked(folder) if writes else contextlib.nullcontext():
             if writes:
                 checkpoints.remove_unfinished(folder)
@@ -273,7 +273,7 @@ class NestedNerTrainer(Trainer):
             if fault:
                 raise ValueError(f"Nothing can go on from {asked}: {fault}; name another checkpoint.")
             return str(asked)
-        folder = self.args.output_dir
+        folder = str(self.args.output_dir)
         found, skipped = checkpoints.newest_intact(folder, with_best=self.args.load_best_model_at_end)
         faults = "; ".join(f"{name}: {fault}" for name, fault in skipped.items())
         if found is None:
