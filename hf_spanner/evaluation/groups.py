@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..metrics.nested_ner.scoring import Entity
+from ..metrics.nested_ner.scoring import EntityLike
 from .mentions import Mention, list_mentions, score_by
 
 Sentences = Sequence[Mapping[str, Any]]  # records with `tokens` and gold `entities`
@@ -57,7 +57,7 @@ TITLES = {
 
 
 def score_groups(
-    predictions: Iterable[Iterable[Entity]], sentences: Sentences, train: Sentences | None = None
+    predictions: Iterable[Iterable[EntityLike]], sentences: Sentences, train: Sentences | None = None
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Strict scores by every grouping of [`groupings`]: `{"length": {"1": {precision, recall, f1, ...}, ...}, ...}`.
 

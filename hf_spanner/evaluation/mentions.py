@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..metrics.nested_ner.scoring import Entity, Triple, read_entities, scores_of_counts
+from ..metrics.nested_ner.scoring import EntityLike, Triple, read_entities, scores_of_counts
 
 
 class Mention(NamedTuple):
@@ -32,7 +32,9 @@ class Mention(NamedTuple):
         return self.start, self.end
 
 
-def list_mentions(predictions: Iterable[Iterable[Entity]], references: Iterable[Iterable[Entity]]) -> list[Mention]:
+def list_mentions(
+    predictions: Iterable[Iterable[EntityLike]], references: Iterable[Iterable[EntityLike]]
+) -> list[Mention]:
     """The entities of both sides, one list per sentence each, by sentence, start, the longest first, label.
 
     The same prediction twice counts once, with its best score.
@@ -51,7 +53,7 @@ def list_mentions(predictions: Iterable[Iterable[Entity]], references: Iterable[
     return mentions
 
 
-def _score(entity: Entity) -> float | None:
+def _score(entity: EntityLike) -> float | None:
     score = entity.get("score") if isinstance(entity, Mapping) else entity[3] if len(entity) > 3 else None
     return None if score is None else float(score)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from ..data.readers.files import json_lines
 from ..data.schema import check_sentence
-from ..metrics.nested_ner.scoring import Entity
-from ..modeling.decoding import Entity as Found
+from ..metrics.nested_ner.scoring import EntityLike
+from ..modeling.decoding import Entity
 
 
 def write_predictions(
-    path: str | Path, sentences: Iterable[Mapping[str, Any]], found: Iterable[Iterable[Found]]
+    path: str | Path, sentences: Iterable[Mapping[str, Any]], found: Iterable[Iterable[Entity]]
 ) -> None:
     """The sentences with predicted entities (and scores) in place of the gold ones, one a line."""
     with Path(path).open("w", encoding="utf-8") as file:
@@ -24,7 +24,7 @@ def write_predictions(
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def read_predictions(path: str | Path, sentences: Sequence[Mapping[str, Any]]) -> list[list[Entity]]:
+def read_predictions(path: str | Path, sentences: Sequence[Mapping[str, Any]]) -> list[list[EntityLike]]:
     """The entities that a JSON Lines file predicts for each of the gold sentences, in their order.
 
     A line is `{"id", "tokens", "entities": [{"start", "end", "label", "score"}]}`, as `hf-spanner evaluate

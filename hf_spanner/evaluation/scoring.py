@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from ..metrics.nested_ner.scoring import Entity
+from ..metrics.nested_ner.scoring import EntityLike
 from ..metrics.tasks import score_task
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .groups import score_groups
@@ -41,7 +41,7 @@ def evaluate(
 
 def score_predictions(
     model: NestedNerPreTrainedModel,
-    found: Sequence[Iterable[Entity]],
+    found: Sequence[Iterable[EntityLike]],
     sentences: Sequence[Mapping[str, Any]],
     groups: bool = False,
 ) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..data.describe import label_names
-from ..metrics.nested_ner.scoring import Entity, Triple, score_entities
+from ..metrics.nested_ner.scoring import EntityLike, Triple, score_entities
 from .calibration import calibration
 from .comparison import SentenceCounts, bootstrap_f1, compare_systems, found_by, holm
 from .errors import confusion, list_errors, summarise_errors
@@ -16,7 +16,7 @@ from .mentions import Mention, list_mentions
 
 
 def summarise(
-    predictions: Iterable[Iterable[Entity]],
+    predictions: Iterable[Iterable[EntityLike]],
     sentences: Sentences,
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,
@@ -98,7 +98,7 @@ def _notes(mentions: Sequence[Mention], sentences: Sentences) -> list[str]:
 
 
 def compare(
-    systems: Mapping[str, Iterable[Iterable[Entity]]],
+    systems: Mapping[str, Iterable[Iterable[EntityLike]]],
     sentences: Sentences,
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,

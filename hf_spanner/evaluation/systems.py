@@ -9,7 +9,7 @@ from typing import Any
 
 from ..analysis.representations import describe_representations, span_representations
 from ..loading import load_model
-from ..metrics.nested_ner.scoring import Entity
+from ..metrics.nested_ner.scoring import EntityLike
 from .predicting import predict_sentences
 from .predictions import read_predictions
 
@@ -46,7 +46,7 @@ class System:
         """How the model cuts text into words; None for a file, whose words are what they are."""
         return None if self.model is None else self.model.config.word_splitter
 
-    def predict(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32) -> Sequence[Sequence[Entity]]:
+    def predict(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32) -> Sequence[Sequence[EntityLike]]:
         """The entities of every sentence: the model's, or those of the file."""
         if self.model is None:
             return read_predictions(self.place, sentences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .nested_ner.scoring import Entity, score_entities
+from .nested_ner.scoring import EntityLike, score_entities
 
 PAPER_F1 = (
     "paper_f1 = 2a/(1+a) is what SNG's manuscript calls F1, from the accuracy a: the gold spans are given, so it sets "
@@ -14,8 +14,8 @@ PAPER_F1 = (
 
 
 def score_typing(
-    predictions: Iterable[Iterable[Entity]],
-    references: Iterable[Iterable[Entity]],
+    predictions: Iterable[Iterable[EntityLike]],
+    references: Iterable[Iterable[EntityLike]],
     labels: Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """How many of the gold entities got their label, when the model was told their spans.

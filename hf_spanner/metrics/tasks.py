@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .given_spans import score_typing
-from .nested_ner.scoring import Entity, score_entities
+from .nested_ner.scoring import EntityLike, score_entities
 
 
 class Task(NamedTuple):
@@ -26,7 +26,7 @@ TASKS: Mapping[str, Task] = {
 
 def score_task(
     task: str,
-    predictions: Sequence[Iterable[Entity]],
+    predictions: Sequence[Iterable[EntityLike]],
     sentences: Iterable[Mapping[str, Any]],
     labels: Iterable[str] | None = None,
 ) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-Entity = Mapping[str, Any] | Sequence[Any]
+EntityLike = Mapping[str, Any] | Sequence[Any]
 Triple = tuple[int, int, str]  # start, end, label
 Place = tuple[int, int, int, str]  # sentence, start, end, label
 
 
 def score_entities(
-    predictions: Iterable[Iterable[Entity]],
-    references: Iterable[Iterable[Entity]],
+    predictions: Iterable[Iterable[EntityLike]],
+    references: Iterable[Iterable[EntityLike]],
     labels: Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """Precision, recall and F1 of predicted entities against gold entities.
@@ -70,7 +70,7 @@ def score_entities(
 
 
 def read_entities(
-    predictions: Iterable[Iterable[Entity]], references: Iterable[Iterable[Entity]]
+    predictions: Iterable[Iterable[EntityLike]], references: Iterable[Iterable[EntityLike]]
 ) -> tuple[list[list[Triple]], list[list[Triple]]]:
     """Both sides as `(start, end, label)` triples per sentence; a ValueError says what is wrong with them."""
     predictions, references = list(predictions), list(references)
@@ -83,7 +83,7 @@ def read_entities(
     return predicted, gold
 
 
-def _triple(entity: Entity) -> Triple:
+def _triple(entity: EntityLike) -> Triple:
     try:
         if isinstance(entity, Mapping):
             start, end, label = entity["start"], entity["end"], entity["label"]
