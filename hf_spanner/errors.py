@@ -1,9 +1,11 @@
 """What the Hub, a disk or a repository can do to us, each in one sentence."""
 
+import dis
 import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import huggingface_hub
 from huggingface_hub import errors as hub
@@ -14,7 +16,9 @@ from .modeling.folders import DISK_FULL
 LOGIN = "log in with `hf auth login` or set HF_TOKEN"
 NO_SAFETENSORS = re.compile(r"(does not appear to have a|no) file named model\.safetensors")
 OUTSIDE = re.compile(r"Invalid filename ('[^']*')|must reference a file inside the model directory, got (\S+)")
-NO_MEMORY = re.compile(r"not enough memory|can't allocate memory|invalid for input of size|Storage size calculation")
+NO_MEMORY = re.compile(r"not enough memory|can't allocate memory|Storage size calculation")
+PACKAGE = Path(__file__).resolve().parent
+OURS = (PACKAGE, PACKAGE.parent / "modeling")  # `modeling` lies beside the package in the source tree
 BROKEN = ("ConnectError", "ReadError", "WriteError", "RemoteProtocolError", "ReadTimeout", "ConnectTimeout")  # httpx
 
 
@@ -29,7 +33,7 @@ def in_one_sentence(name: str, revision: str | None = None, doing: str = "loadin
             for cause in chain:
                 if (told := explain(cause, str(name), revision, doing)) is not None:
                     raise told from error
-        if doing != "loading" or getattr(error, "errno", None) is not None or _is_ours(error):
+        if doing != "loading" or getattr(error, "errno", None) is not None or all(origin(error)):
             raise
         why = " ".join(str(error).split())
         raise ValueError(
@@ -106,13 +110,19 @@ def _explain_content(cause: BaseException, name: str, revision: str | None, doin
     return None
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether the package raised it: then it is a sentence already."""
+def origin(error: BaseException) -> tuple[bool, bool]:
+    """Where an error comes from: whether from this project's code, and whether a `raise` statement made it.
+
+    If both, it is a sentence that was written for users.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    name = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
-    return name.partition(".")[0] == __package__ and isinstance(error, (ValueError, TypeError, OSError))
+    if trace is None:
+        return False, False
+    code = trace.tb_frame.f_code
+    ours = any(folder in Path(code.co_filename).resolve().parents for folder in OURS)
+    return ours, code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -30,12 +30,10 @@ TOKENIZER_FILES = re.compile(
 
 def check_config(name: str, **hub: Any) -> None:
     """Refuse a model whose config.json is no configuration, or one that would ask for more than a machine has."""
-    hub["_raise_exceptions_for_missing_entries"] = False
-    if cached_file(name, "adapter_config.json", **hub) is not None:  # it would name the model to load in its place
+    if _find(name, "adapter_config.json", hub) is not None:  # it would name the model to load in its place
         raise ValueError(f"{name} is an adapter of another model (adapter_config.json): merge the two and save that.")
-    file = cached_file(name, "config.json", **hub)
-    if file is None:
-        return  # transformers says so
+    if (file := _find(name, "config.json", hub)) is None:
+        return  # transformers says why
     config = read_json(file, name)
     if not isinstance(config, dict):
         raise ValueError(f"The config.json of {name} is not a JSON object: this is no model that can be loaded.")
@@ -71,18 +69,16 @@ def check_tokenizer(name: str, **hub: Any) -> None:
     """Refuse a tokenizer that is far too large, or whose configuration names files outside its own folder."""
     if (folder := Path(name)).is_dir():
         for file in folder.iterdir():
-            if TOKENIZER_FILES.fullmatch(file.name):
+            if TOKENIZER_FILES.fullmatch(file.name) and not file.is_dir():
                 check_file(file, name, MOST_BYTES_OF_A_TOKENIZER)
-    settings = cached_file(name, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False, **hub)
+    elif (words := _find(name, "tokenizer.json", hub)) is not None:
+        check_file(words, name, MOST_BYTES_OF_A_TOKENIZER)
+    settings = _find(name, "tokenizer_config.json", hub)
     config = read_json(settings, name, MOST_BYTES_OF_A_TOKENIZER) if settings else {}
     for key, value in config.items() if isinstance(config, dict) else ():
         for path in value if isinstance(value, list) else [value]:
             if re.search(r"_files?$", key) and isinstance(path, str) and (set(PATH_STEPS.split(path)) & {"", ".."}):
                 raise ValueError(f"The tokenizer of {name} names a file outside its folder, {key}={path!r}: refused.")
-    if not folder.is_dir():
-        words = cached_file(name, "tokenizer.json", _raise_exceptions_for_missing_entries=False, **hub)
-        if words:
-            check_file(words, name, MOST_BYTES_OF_A_TOKENIZER)
 
 
 def check_file(file: str | os.PathLike, name: str, most: int | None = None) -> Path:
@@ -137,6 +133,12 @@ def check_size(value: Any, where: str) -> Any:
         elif isinstance(item, list):
             waiting += [(part, depth + 1) for part in item]
     return value
+
+
+def _find(name: str, file: str, hub: Mapping[str, Any]) -> str | None:
+    """A file of a folder or a repository; None if there is none, or the Hub cannot be asked."""
+    quiet = ("gated_repo", "missing_entries", "connection_errors")
+    return cached_file(name, file, **{f"_raise_exceptions_for_{what}": False for what in quiet}, **hub)
 
 
 def _whole_numbers(config: Mapping[str, Any]) -> list[tuple[str, int]]:

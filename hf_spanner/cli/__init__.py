@@ -1,16 +1,15 @@
 """The command `hf-spanner`: finds the sub-command, runs it, and says errors that a user can mend in one sentence."""
 
 import difflib
-import dis
 import importlib
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import origin
 from ..harmless import harmless
 
 
@@ -47,9 +46,6 @@ OPTIONAL = {
     "tiktoken": "tiktoken",
 }
 
-PACKAGE = Path(__file__).resolve().parents[1]
-OURS = (PACKAGE, PACKAGE.parent / "modeling")  # `modeling` lies beside the package in the source tree
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run `hf-spanner COMMAND ...` and return its exit code: 0, or 2 for an error that the user can mend."""
@@ -78,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         return 130
     except (ValueError, TypeError, OSError, ImportError) as error:
         told = missing_package(error) or one_line(error)
-        ours = _is_said_by_us(error)
+        ours = all(origin(error))
         if traceback or not (ours or _is_of_the_input(error)):
             raise  # a mistake in the program, not in the input
         print(f"hf-spanner {name}: {told}", file=sys.stderr)
@@ -165,30 +161,13 @@ def _harmless_logs() -> Iterator[None]:
         logging.setLogRecordFactory(before)
 
 
-def _place(error: BaseException) -> tuple[bool, bool]:
-    """Where an error comes from: whether from this project's code, and whether a `raise` statement made it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return False, False
-    code = trace.tb_frame.f_code
-    ours = any(folder in Path(code.co_filename).resolve().parents for folder in OURS)
-    return ours, code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-
-
-def _is_said_by_us(error: BaseException) -> bool:
-    """Whether this project raised the error on purpose: its messages are written for users."""
-    return all(_place(error))
-
-
 def _is_of_the_input(error: BaseException) -> bool:
     """Whether an error that others raised is about what the user gave, or a package that is missing."""
     if isinstance(error, ImportError):
         return missing_package(error) is not None
     if isinstance(error, OSError):
         return True
-    ours, _ = _place(error)  # `int("x")` in our own code is our mistake, and so is every TypeError
+    ours, _ = origin(error)  # `int("x")` in our own code is our mistake, and so is every TypeError
     return isinstance(error, ValueError) and not ours
 
 

@@ -27,7 +27,9 @@ file of predictions as `hf-spanner evaluate --predictions` writes it (the way to
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("compare", __doc__, EPILOG)
     add_report_arguments(parser)
-    args = parse_with_data(parser, argv, "SYSTEMS...")
+    args = parse_with_data(
+        parser, argv, "SYSTEMS...", explain="SYSTEM, or NAME=SYSTEM: a trained model or a file of predictions"
+    )
     if len(args.systems) < 2:
         raise ValueError(f"A comparison needs at least two systems, not only {args.systems[0]!r}.")
 

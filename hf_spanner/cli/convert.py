@@ -21,7 +21,9 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Convert, and print what was kept and what was not."""
-    arguments = parse_with_data(_parser(), argv, "OUTPUT")
+    arguments = parse_with_data(
+        _parser(), argv, "OUTPUT", explain="OUTPUT: a file or folder for jsonl, a folder for brat"
+    )
     options = dict(vars(arguments))
     source, target = Path(options.pop("data")), Path(options.pop("output"))
     format, to = options.pop("format"), options.pop("to")

@@ -43,19 +43,26 @@ def say(*parts: object) -> None:
     print(*(harmless(part, keep="\n\t") for part in parts), flush=True)
 
 
-def parse_with_data(parser: argparse.ArgumentParser, argv: list[str] | None, *others: str) -> argparse.Namespace:
+def parse_with_data(
+    parser: argparse.ArgumentParser, argv: list[str] | None, *others: str, explain: str = ""
+) -> argparse.Namespace:
     """Parse a command that reads data: `--data DATA`, or DATA before the other arguments without a flag.
 
     Args:
         others: what those are called; the last one may end in "..." and then stands for a list. They are attributes of
             the result, in small letters.
+        explain: what they are, for the help.
     """
     names = " ".join(others)
     parser.add_argument("--data", help="a file, a folder with splits, a Hub data set, or 'sample'")
     parser.add_argument(
-        "places", nargs="*", metavar=f"[DATA] {names}".strip(), help="without --data, DATA comes first"
+        "places",
+        nargs="*",
+        metavar=f"[DATA] {names}".strip(),
+        help=f"DATA comes first, if --data is not given. {explain}",
     )
-    parser.usage = f"{parser.prog} [--data] DATA {names}".rstrip() + " [options]"
+    required = [f"{a.option_strings[0]} {a.dest.upper()}" for a in parser._actions if a.required and a.option_strings]
+    parser.usage = " ".join(filter(None, [parser.prog, "[--data] DATA", names, *required, "[options]"]))
     args = parser.parse_intermixed_args(argv)  # flags may stand anywhere
     places = args.__dict__.pop("places")
     if args.data is None:

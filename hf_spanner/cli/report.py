@@ -24,7 +24,9 @@ SYSTEM is a trained model (folder or Hub id), or a JSON Lines file of prediction
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("report", __doc__, EPILOG)
     add_report_arguments(parser)
-    args = parse_with_data(parser, argv, "SYSTEM")
+    args = parse_with_data(
+        parser, argv, "SYSTEM", explain="SYSTEM, or NAME=SYSTEM: a trained model or a file of predictions"
+    )
 
     system = System.named(args.system)
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)

@@ -259,9 +259,8 @@ def eval_results_files(record: Mapping[str, Any], about: About | None = None) ->
             "value": round(100 * scores[kind], 2),
             "notes": f"strict micro {kind} on the {split} split, in per cent",
         }
-        name = re.sub(r"[^\w .-]", "_", split)[
-            :100
-        ]  # a split is called what a record says: it must not lead elsewhere
+        # A split is called what a record says, and must not lead out of the folder.
+        name = re.sub(r"[^\w .-]", "_", split)[:100]
         files[f".eval_results/nested_ner_{name}.yaml"] = yaml.safe_dump([entry], sort_keys=False)
     return files
 

@@ -148,6 +148,8 @@ def cases(place: Path) -> dict[str, Callable[[Folder], None]]:
         "spans of any length": lambda f: f.change("config.json", max_span_length=10**6),
         "a threshold of words": lambda f: f.change("config.json", threshold="low"),
         "thresholds of other labels": lambda f: f.change("config.json", threshold={"../x": 0.5}),
+        "smoothing by a word": lambda f: f.change("config.json", boundary_smoothing="much"),
+        "bundling by a list": lambda f: f.change("config.json", bundle_weight=[1]),
         "a window of one sub-word": lambda f: f.change("config.json", max_subwords=1),
         "an unknown activation": lambda f: f.encoder(hidden_act="__import__('os').abort()"),
         "another model type": lambda f: f.change("config.json", model_type="gpt2"),
