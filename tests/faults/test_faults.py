@@ -148,7 +148,7 @@ def test_a_second_training_is_kept_out_of_the_folder_of_the_first(trainings):
 
 @pytest.mark.slow
 def test_one_process_of_torchrun_is_killed(twofold):
-    """Compared with torchrun left in peace: processes that are forked, as elsewhere here, round a last bit otherwise."""
+    """Compared with torchrun left in peace: the forked processes of the other tests differ from it in last bits."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     torchrun += ["-m", "hf_spanner.cli", "train", *twofold.argv, "--output_dir"]
     whole, folder = twofold.place / "torchrun-whole", twofold.place / "torchrun"
