@@ -13,7 +13,8 @@ from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHT
 
 # The system's words, Rust's (safetensors), and torch's, which does not say why it wrote less than it meant to.
 DISK_FULL = re.compile(
-    r"No space left on device|Disk quota exceeded|os error (28|122)\b|unexpected pos \d+ vs \d+|file write failed"
+    r"No space left on device|Disk quota exceeded|os error (28|122)\b"
+    r"|unexpected pos \d+ vs \d+|file write failed|iostream error"
     r"|^The disk is full"  # said of a folder inside
 )
 # `.saving-PID` in earlier releases; now with the moment at which the process began and the machine it runs on.
