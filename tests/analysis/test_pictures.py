@@ -8,6 +8,7 @@ import torch
 from approaches import ROWS
 from tests_support import LABELS, SENTENCES, make_batch, records, without_gold
 
+from hf_spanner import cli
 from hf_spanner.analysis.pictures import (
     PICTURES,
     discrepancy,
@@ -168,7 +169,7 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch, capsys, tmp_p
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'hf_spanner\[plots\]'"):
         require_matplotlib()
-    assert pictures.main(["data", "--model", "m", "--output", str(tmp_path)]) == 2
+    assert cli.main(["pictures", "--data", "data", "--model", "m", "--output", str(tmp_path)]) == 2
     assert "hf_spanner[plots]" in capsys.readouterr().err
 
 

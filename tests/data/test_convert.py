@@ -1,9 +1,5 @@
 """The convert command: what it writes, says and returns."""
 
-import runpy
-import sys
-from pathlib import Path
-
 import pytest
 
 from hf_spanner import cli
@@ -75,11 +71,3 @@ def test_the_input_is_never_overwritten(tmp_path, capsys):
     assert main([str(path), str(path)]) == 2
     assert "is the input itself" in capsys.readouterr().err
     assert path.read_text() == '{"tokens": ["a"], "ner": []}'
-
-
-def test_the_script_is_the_command(conll, tmp_path, monkeypatch):
-    script = Path(__file__).resolve().parents[2] / "scripts" / "convert.py"
-    monkeypatch.setattr(sys, "argv", ["convert.py", str(conll), str(tmp_path / "a.jsonl")])
-    with pytest.raises(SystemExit) as status:
-        runpy.run_path(str(script), run_name="__main__")
-    assert status.value.code == 0 and (tmp_path / "a.jsonl").exists()
