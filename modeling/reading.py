@@ -180,7 +180,8 @@ class Reader(TextEncoder):
                     batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
                 yield chosen, self.model(**{key: x.to(self.model.device) for key, x in batch.items()}, **forward)
         finally:
-            self.model.train(was_training)
+            if was_training:
+                self.model.train()
 
     @torch.inference_mode()
     def read(
