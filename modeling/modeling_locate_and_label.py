@@ -194,7 +194,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         """Build the model on a pretrained encoder and, if given, word vectors.
 
         Args:
-            vectors: word vectors with `words`, `table()` and `lowercase`, as from `hf_spanner.vectors.read_vectors`.
+            vectors: word vectors with `words`, `table()` and `lowercase`, as from `hf_spanner.read_vectors`.
             **config: see the base class.
         """
         if vectors is not None:

@@ -112,7 +112,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
     """Word vectors → span network → a type (or none) for each span.
 
     ```python
-    >>> vectors = read_vectors("glove.6B.300d.txt.gz")  # of hf_spanner.vectors
+    >>> vectors = read_vectors("glove.6B.300d.txt.gz")  # of hf_spanner
     >>> model = SngForNestedNer.from_vectors(vectors.table(), labels=["PER", "ORG"])
     >>> tokenizer = vectors.tokenizer()
     ```
@@ -139,7 +139,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         """Build the model on word vectors; everything else starts at random.
 
         Args:
-            table: `(V, d)`; row 0 is for padding, row 1 for unknown words, as in `table()` of `hf_spanner.vectors`.
+            table: `(V, d)`; row 0 is for padding, row 1 for unknown words, as in `table()` of `hf_spanner.read_vectors`.
             labels: the entity types.
             **config: fields of [`SngConfig`].
         """
