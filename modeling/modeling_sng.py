@@ -139,7 +139,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         """Build the model on word vectors; everything else starts at random.
 
         Args:
-            table: `(V, d)`; row 0 is for padding, row 1 for unknown words, as in `table()` of `hf_spanner.read_vectors`.
+            table: `(V, d)`; row 0 is for padding, row 1 for unknown words, as in `read_vectors(...).table()`.
             labels: the entity types.
             **config: fields of [`SngConfig`].
         """

@@ -28,7 +28,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 MUTANTS = Path(__file__).resolve().with_name("mutants.yaml")
-OURS = ("hf_spanner", "modeling", "scripts", "tests")
+OURS = ("hf_spanner", "modeling", "model_cards", "scripts", "tests")
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "runs", "outputs", "wandb")
 TIMEOUT, OUT_OF_TIME = 240, -1  # seconds, as a mutant may make a loop endless; and the exit code that says so
 # With CI set, hypothesis draws the same examples every time.
