@@ -48,7 +48,7 @@ class TextEncoder:
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         pos: Sequence[str] | None = None,
-        entities: Iterable[tuple[int, int, int]] | None = None,
+        entities: Sequence[tuple[int, int, int]] | None = None,
         labels: Collection[str] | None = None,
         stride: int | None = None,
     ) -> Reading:
