@@ -12,6 +12,7 @@ from transformers.utils import CONFIG_NAME
 
 from ..auto import approach
 from ..building import VectorArguments, build_model
+from ..building.relabelling import load_for
 from ..data import (
     join_corpora,
     join_sentences,
@@ -23,7 +24,7 @@ from ..data import (
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import write_companions
 from ..hub.record import RECORD, base_model, hub_id, training_record
-from ..loading import load_config, load_model
+from ..loading import load_config
 from ..metrics import format_scores
 from ..modeling.folders import full_disk_said
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
@@ -143,10 +144,9 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
     say(f"labels: {', '.join(labels)}; overlap: {settings['overlap']}")
 
     if run.model is not None:
-        model, tokenizer = load_model(run.model, **settings)
-        if missing := sorted(set(labels) - set(model.config.labels)):
-            say(f"{run.model} does not know {', '.join(missing)}: its classifier is trained anew for these data.")
-            model, tokenizer = load_model(run.model, labels, **settings)
+        model, tokenizer, lines = load_for(run.model, labels, data["train"], **settings)
+        for line in lines:
+            say(line)
     else:
         folder = Path(str(args.output_dir)) if args.should_save else None
         model, tokenizer = build_model(

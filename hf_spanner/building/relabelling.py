@@ -1,0 +1,168 @@
+"""New labels for a trained model: each starts from the old labels that its entities had.
+
+A model that knows `person` is most of the way to PER. Before the first step it reads the new training sentences; for
+each new label it is counted which old label the model gives to its gold spans, and the new label's rows of the output
+layers start as those old labels' rows. A label that is not renamed keeps its rows; one without a counterpart starts at
+random.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ..loading import load_model
+from ..modeling.configuration_nested_ner import NestedNerConfig
+from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
+from ..modeling.reading import Reader
+
+FLOOR = 0.01  # the least score at which the old model is said to see a label in a span
+LEAST_SHARE = 0.2  # of a new label's gold spans that its counterpart must have
+ENOUGH = 2000  # sentences that are read: the shares are known well by then
+
+
+class Origin(NamedTuple):
+    """Where a label comes from: an old label, and the share of its gold spans that the model gave it."""
+
+    label: str
+    old: str | None
+    share: float
+    spans: int
+
+    def __str__(self) -> str:
+        if self.old is None:
+            seen = f"no old label is seen in {LEAST_SHARE:.0%} of its {self.spans:,} spans" if self.spans else "unseen"
+            return f"{self.label} starts at random: {seen}"
+        if self.old == self.label:
+            return f"{self.label} goes on as it is"
+        return f"{self.label} starts from {self.old}: {self.share:.0%} of its spans"
+
+
+def load_for(
+    name: str, labels: Sequence[str], sentences: Iterable[Mapping[str, Any]], **config: Any
+) -> tuple[NestedNerPreTrainedModel, Any, list[str]]:
+    """A trained model for other labels, its tokenizer, and lines that say what each label starts from.
+
+    A model that knows all of `labels` stays as it is, with the labels that it has beside them.
+    """
+    old, tokenizer = load_model(name, **config)
+    if not set(labels) - set(old.config.labels):
+        rest = [label for label in old.config.labels if label not in labels]
+        return old, tokenizer, [f"{name} keeps its other labels, too: {', '.join(rest)}"] if rest else []
+    origins = find_origins(old, tokenizer, sentences, labels)
+    new, _ = load_model(name, list(labels), **config)
+    start_from(new, old, origins)
+    return new, tokenizer, [str(origin) for origin in origins]
+
+
+@torch.no_grad()
+def find_origins(
+    model: NestedNerPreTrainedModel,
+    tokenizer: Any,
+    sentences: Iterable[Mapping[str, Any]],
+    labels: Sequence[str],
+    batch_size: int = 32,
+) -> list[Origin]:
+    """For each new label, the old label that the model gives most of its gold spans."""
+    known = set(model.config.labels)
+    new = [label for label in labels if label not in known]
+    seen: dict[str, Counter[str]] = {label: Counter() for label in new}
+    spans: Counter[str] = Counter()
+    if new:
+        chosen = [s for s in sentences if any(e["label"] in seen for e in s["entities"])][:ENOUGH]
+        for sentence, best in zip(chosen, best_of_spans(model, tokenizer, chosen, batch_size), strict=True):
+            for entity in sentence["entities"]:
+                if entity["label"] in seen:
+                    spans[entity["label"]] += 1
+                    if old := best.get((entity["start"], entity["end"])):
+                        seen[entity["label"]][old] += 1
+    origins = []
+    for label in labels:
+        if label in known:
+            origins.append(Origin(label, label, 1.0, 0))
+            continue
+        old, count = (seen[label].most_common(1) or [("", 0)])[0]
+        share = count / max(spans[label], 1)
+        origins.append(Origin(label, old if share >= LEAST_SHARE else None, share, spans[label]))
+    return origins
+
+
+def best_of_spans(
+    model: NestedNerPreTrainedModel, tokenizer: Any, sentences: Sequence[Mapping[str, Any]], batch_size: int
+) -> list[dict[tuple[int, int], str]]:
+    """The label with the highest score of every span in which the model sees one at all, for each sentence."""
+    reader = Reader(model, tokenizer)
+    readings = reader.cut_sentences(list(sentences))
+    found: list[list[list[Any]]] = [[[] for _ in reading.items] for reading in readings]
+    for places, output in reader.run(readings, batch_size):
+        for place, entities in zip(places, model.decode(output, threshold=FLOOR, overlap="any"), strict=True):
+            found[place.text][place.window] = entities
+    best: list[dict[tuple[int, int], str]] = []
+    for reading, windows in zip(readings, found, strict=True):
+        entities = sorted(reading.join(windows, "any"), key=lambda entity: entity.score)
+        best.append({(entity.start, entity.end): entity.label for entity in entities})  # the last has the highest
+    return best
+
+
+@torch.no_grad()
+def start_from(new: NestedNerPreTrainedModel, old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> None:
+    """Set what depends on labels in `new` from `old`; a label without an origin stays as it is in `new`."""
+    index = {label: i for i, label in enumerate(old.config.labels)}
+    sources = [None if origin.old is None else index[origin.old] for origin in origins]
+    weights, before = dict(new.named_parameters()), dict(old.named_parameters())
+    for name, layouts in label_dimensions(new.config, type(new)).items():
+        target, source = weights[name], before[name]
+        places = [
+            layout.places(sources) if layout else range(size)
+            for layout, size in zip(layouts, source.shape, strict=True)
+        ]
+        to = [torch.tensor([i for i, j in enumerate(place) if j is not None]) for place in places]
+        of = [torch.tensor([j for j in place if j is not None]) for place in places]
+        target[torch.meshgrid(*to, indexing="ij")] = source[torch.meshgrid(*of, indexing="ij")]
+
+
+class Layout(NamedTuple):
+    """How labels lie along a dimension: `first` rows of no label (none, O), then `each` rows for every label."""
+
+    first: int
+    each: int
+
+    def places(self, sources: Sequence[int | None]) -> list[int | None]:
+        """For each new row the old one, by the old label of each new label."""
+        rows: list[int | None] = list(range(self.first))
+        for old in sources:
+            rows += [None if old is None else self.first + old * self.each + i for i in range(self.each)]
+        return rows
+
+
+def label_dimensions(
+    config: NestedNerConfig, model_class: type[NestedNerPreTrainedModel]
+) -> dict[str, list[Layout | None]]:
+    """The parameters whose shape depends on the number of labels, and how labels lie along each of their dimensions.
+
+    Seen from two models without weights, of three labels and of five: no approach has to declare it.
+    """
+    few, many = (shapes(config, model_class, number) for number in (3, 5))
+    result = {}
+    for name in few:
+        if few[name] != many[name]:
+            layouts: list[Layout | None] = []
+            for small, large in zip(few[name], many[name], strict=True):
+                each = (large - small) // 2
+                layouts.append(Layout(small - 3 * each, each) if each else None)
+            result[name] = layouts
+    return result
+
+
+def shapes(config: NestedNerConfig, model_class: type[NestedNerPreTrainedModel], labels: int) -> dict[str, torch.Size]:
+    """The shapes of the parameters of a model with so many labels."""
+    config = copy.deepcopy(config)
+    config.id2label = {i: f"label {i}" for i in range(labels)}
+    config.label2id = {label: i for i, label in config.id2label.items()}
+    config.threshold = type(config).threshold
+    with torch.device("meta"):
+        return {name: parameter.shape for name, parameter in model_class(config).named_parameters()}
