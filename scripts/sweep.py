@@ -1,11 +1,12 @@
-"""Measure settings of a training on a few sentences of several corpora: where the rules of training without flags come from.
+"""Measure settings of a training on a few sentences of several corpora: what the rules without flags come from.
 
-    python scripts/sweep.py --data litbank/ genia/ gum/ wnut17/ --sizes 50 200 1000 --seeds 1 2 3 --start "--model default" \\
-        --settings "" "--learning_rate 5e-5 --head_learning_rate 1e-3" --output_dir runs/sweep --results model_cards/sweep.jsonl
+    python scripts/sweep.py --data litbank/ genia/ gum/ wnut17/ --sizes 50 200 1000 0 --seeds 1 2 3 \\
+        --start "--model default" --settings "" "--learning_rate 5e-5 --head_learning_rate 1e-3" \\
+        --output_dir runs/sweep --results model_cards/sweep.jsonl
     python scripts/sweep.py --table model_cards/sweep.jsonl
 
-Settings are flags of `hf-spanner train`; "" is a training without flags. Each seed draws other sentences. Rows that are
-there are not measured again, so a sweep can be stopped and gone on with. Size 0 is the whole corpus.
+Settings are flags of `hf-spanner train`; "" is a training without flags. Each seed draws other sentences. Rows that
+are there are not measured again, so a sweep can be stopped and gone on with. Size 0 is the whole corpus.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A sweep over settings of a training: random draws of a few sentences, the same command that a user types, one row a run.
+"""A sweep over settings of a training: a few sentences drawn at random, the command that a user types, one row a run.
 
 The rules of `hf_spanner.training.settings` come from here. A setting is chosen by its validation F1; the test F1 is
 reported.
@@ -23,8 +23,6 @@ import transformers
 
 from ..cli.train import main as train
 from ..data import load_nested_ner, write_jsonl
-
-AUTO = ""  # the settings of a run without flags
 
 
 def draw(data: str, size: int | None, seed: int, folder: Path, validation: int | None, test: int | None) -> Path:
@@ -55,7 +53,7 @@ def measure(
     validation: int | None = None,
     test: int | None = None,
 ) -> dict[str, Any]:
-    """Train once, from `start` (`--model default`, say) with `settings` (flags; none: what is chosen without), and score."""
+    """Train once, from `start` (`--model default`, say) with `settings` (flags; "": what is chosen), and score."""
     drawn = draw(data, size, seed, folder / "data", validation, test)
     output = folder / "model"
     shutil.rmtree(output, ignore_errors=True)
@@ -98,7 +96,7 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Mean and spread over seeds, a line a setting; the best by validation of each corpus, size and start is marked."""
+    """Mean and spread over seeds, a line a setting; the best on validation of each corpus, size, start is marked."""
     groups: dict[tuple, dict[str, list]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         groups[row["corpus"], row["size"] or 10**9, row["start"]][row["settings"]].append(row)

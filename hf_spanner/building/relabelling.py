@@ -54,9 +54,7 @@ def load_for(
         rest = [label for label in old.config.labels if label not in labels]
         return old, tokenizer, [f"{name} keeps its other labels, too: {', '.join(rest)}"] if rest else []
     origins = find_origins(old, tokenizer, sentences, labels)
-    new, _ = load_model(name, list(labels), **config)
-    start_from(new, old, origins)
-    return new, tokenizer, [str(origin) for origin in origins]
+    return relabel(old, origins), tokenizer, [str(origin) for origin in origins]
 
 
 @torch.no_grad()
@@ -109,12 +107,15 @@ def best_of_spans(
 
 
 @torch.no_grad()
-def start_from(new: NestedNerPreTrainedModel, old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> None:
-    """Set what depends on labels in `new` from `old`; a label without an origin stays as it is in `new`."""
+def relabel(old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> NestedNerPreTrainedModel:
+    """The same model with other labels: each starts from the old label that it comes from, or at random."""
+    new = type(old)(with_labels(old.config, [origin.label for origin in origins]))
+    layouts_of = label_dimensions(old.config, type(old))
+    new.load_state_dict({k: v for k, v in old.state_dict().items() if k not in layouts_of}, strict=False)
     index = {label: i for i, label in enumerate(old.config.labels)}
     sources = [None if origin.old is None else index[origin.old] for origin in origins]
     weights, before = dict(new.named_parameters()), dict(old.named_parameters())
-    for name, layouts in label_dimensions(new.config, type(new)).items():
+    for name, layouts in layouts_of.items():
         target, source = weights[name], before[name]
         places = [
             layout.places(sources) if layout else range(size)
@@ -123,6 +124,17 @@ def start_from(new: NestedNerPreTrainedModel, old: NestedNerPreTrainedModel, ori
         to = [torch.tensor([i for i, j in enumerate(place) if j is not None]) for place in places]
         of = [torch.tensor([j for j in place if j is not None]) for place in places]
         target[torch.meshgrid(*to, indexing="ij")] = source[torch.meshgrid(*of, indexing="ij")]
+    return new
+
+
+def with_labels(config: NestedNerConfig, labels: Sequence[str]) -> NestedNerConfig:
+    """A copy of the configuration for other labels."""
+    config = copy.deepcopy(config)
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: index for index, label in config.id2label.items()}
+    if isinstance(config.threshold, dict):  # for labels that are no more
+        config.threshold = type(config).threshold
+    return config
 
 
 class Layout(NamedTuple):
@@ -160,9 +172,6 @@ def label_dimensions(
 
 def shapes(config: NestedNerConfig, model_class: type[NestedNerPreTrainedModel], labels: int) -> dict[str, torch.Size]:
     """The shapes of the parameters of a model with so many labels."""
-    config = copy.deepcopy(config)
-    config.id2label = {i: f"label {i}" for i in range(labels)}
-    config.label2id = {label: i for i, label in config.id2label.items()}
-    config.threshold = type(config).threshold
+    config = with_labels(config, [f"label {i}" for i in range(labels)])
     with torch.device("meta"):
         return {name: parameter.shape for name, parameter in model_class(config).named_parameters()}

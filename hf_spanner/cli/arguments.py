@@ -42,8 +42,13 @@ def parse_with_recipe(
         argv = _as_flags(recipe) + argv
     parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False)
     *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
-    parsed[0].approach = choose_approach(parsed[0].approach, parsed[0].model)
+    run = parsed[0]
+    if run.model is None and run.encoder is None and run.approach is None:
+        run.model = "default"
+    run.approach = choose_approach(run.approach, run.model)
     settings = _config_settings(rest, parsed[0].approach, parser)
+    if "learning_rate" in recipe:  # it is complete: what it leaves out is as it always was
+        parsed[1].unset = set()
     return parsed, settings, recipe
 
 

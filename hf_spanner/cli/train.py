@@ -3,15 +3,18 @@
 import logging
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import transformers
+from datasets import concatenate_datasets
 from transformers.utils import CONFIG_NAME
 
 from ..auto import approach
 from ..building import VectorArguments, build_model
+from ..building.probing import collapsed_layers
 from ..building.relabelling import load_for
 from ..data import (
     join_corpora,
@@ -19,20 +22,28 @@ from ..data import (
     label_names,
     load_nested_ner,
     resplit_words,
+    statistics,
     suggest_overlap,
 )
+from ..data.splitting import documents, hold_out, make_folds
+from ..default import folder_of
 from ..evaluation.scoring import score_predictions
-from ..hub.publishing import write_companions
-from ..hub.record import RECORD, base_model, hub_id, training_record
-from ..loading import load_config
+from ..hub.publishing import write_companions, write_summary
+from ..hub.record import RECORD, base_model, hub_id, read_record, training_record
+from ..hub.several import summarise, summary_table
+from ..loading import load_config, load_tokenizer
 from ..metrics import format_scores
 from ..modeling.folders import full_disk_said
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.checkpoints import checkpoints_in, remove_all
 from ..training.lock import locked
 from ..training.lora import add_lora, merge_lora
+from ..training.settings import COLLAPSED, AtHand, choose
 from . import options
 from .arguments import parse_with_recipe
+
+ENCODER = "bert-base-cased"
+FOLD_SEED = 42  # the parts of a cross-validation are the same for all models
 
 
 @dataclass(kw_only=True)
@@ -61,15 +72,19 @@ class RunArguments(VectorArguments):
         default=None,
         metadata={"help": "The approach: span_ner (if none is named), bl_ner, seq_ner, biaffine_ner, ..."},
     )
-    encoder: str = field(
-        default="bert-base-cased",
+    encoder: str | None = field(
+        default=None,
         metadata={
             "help": "Hub id or folder of the pretrained encoder, or of a trained nested NER model ('default' is one), "
-            "whose encoder is taken."
+            f"whose encoder is taken; {ENCODER} if an approach is named and nothing else."
         },
     )
     model: str | None = field(
-        default=None, metadata={"help": "Go on from a trained nested NER model, with its labels or with new ones."}
+        default=None,
+        metadata={
+            "help": "Go on from a trained nested NER model, with its labels or with new ones; 'default' if neither "
+            "this nor an encoder nor an approach is named."
+        },
     )
     lora_rank: int | None = field(
         default=None, metadata={"help": "Train LoRA matrices of this rank in place of the encoder (needs peft)."}
@@ -90,6 +105,14 @@ class RunArguments(VectorArguments):
     )
     max_train_sentences: int | None = field(default=None, metadata={"help": "Train on the first N sentences only."})
     max_eval_sentences: int | None = field(default=None, metadata={"help": "Likewise for validation and test."})
+    seeds: list[int] | None = field(
+        default=None,
+        metadata={"help": "Train once with each of these seeds and report mean and spread; the best is the model."},
+    )
+    folds: int | None = field(
+        default=None,
+        metadata={"help": "Cross-validate: train so many times, each time tested on another part of the data."},
+    )
     resume: bool = field(
         default=False,
         metadata={"help": "Go on from the last checkpoint in output_dir that is whole; without any, from the start."},
@@ -101,57 +124,103 @@ class RunArguments(VectorArguments):
 
 def main(argv: list[str] | None = None) -> int:
     """Train as told by a recipe and flags: `hf-spanner train [recipe.yaml] --data FOLDER --encoder NAME ...`."""
-    (run, args), settings, recipe = parse_with_recipe(argv, RunArguments, NestedNerTrainingArguments)
-    logging.basicConfig(format="%(message)s", level=logging.INFO if args.should_log else logging.ERROR)
+    argv = list(sys.argv[1:] if argv is None else argv)
+    command = "hf-spanner train " + shlex.join(argv)
+    task = parse(argv, command)
+    logging.basicConfig(format="%(message)s", level=logging.INFO if task.args.should_log else logging.ERROR)
+    options.check_reporters(task.args.report_to)
+    if task.run.seeds is None and task.run.folds is None:
+        run_task(task)
+    else:
+        train_several(task, lambda: parse(argv, command))
+    return 0
 
-    options.check_reporters(args.report_to)
 
-    def say(text: str) -> None:
-        if args.should_log:
+@dataclass
+class Task:
+    """One training: what to run, and which part of the data is its test split, if it is one of several folds."""
+
+    run: RunArguments
+    args: NestedNerTrainingArguments
+    settings: dict[str, Any]
+    recipe: dict[str, Any]
+    command: str
+    fold: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return Path(str(self.args.output_dir))
+
+    def say(self, text: str) -> None:
+        """Print, in one process of several."""
+        if self.args.should_log:
             options.say(text)
 
-    if run.resume and is_finished(str(args.output_dir)):
-        say(
-            f"The training in {args.output_dir} is finished ({RECORD}): there is nothing to resume. "
-            f"--model {args.output_dir} goes on from its model, --overwrite trains anew."
+
+def parse(argv: list[str], command: str) -> Task:
+    """The training that a command line asks for."""
+    (run, args), settings, recipe = parse_with_recipe(argv, RunArguments, NestedNerTrainingArguments)
+    if run.folds is not None and run.folds < 2:
+        raise ValueError(f"--folds {run.folds} leaves nothing to train on: 2 or more, such as --folds 5.")
+    if run.folds is not None and run.seeds is not None:
+        raise ValueError("--folds trains on other parts of the data, --seeds on the same: leave one of them out.")
+    if run.seeds is not None and len(set(run.seeds)) < max(len(run.seeds), 2):
+        raise ValueError(f"--seeds {' '.join(map(str, run.seeds))}: name two seeds or more, each once.")
+    return Task(run, args, settings, recipe, command)
+
+
+def run_task(task: Task) -> dict[str, Any]:
+    """Train, and return the record; what is finished is not trained again."""
+    args, folder = task.args, task.folder
+    if task.run.resume and is_finished(folder):
+        task.say(
+            f"The training in {folder} is finished ({RECORD}): there is nothing to resume. "
+            f"--model {folder} goes on from its model, --overwrite trains anew."
         )
-        return 0
+        return read_record(folder / RECORD)
     if not args.should_save:  # one process keeps other trainings out for all
-        return train(run, args, settings, recipe, say)
-    with full_disk_said(str(args.output_dir), remedy="go on with --resume"), locked(str(args.output_dir)):
-        check_room(run, args)
-        return train(run, args, settings, recipe, say)
+        return train(task)
+    with full_disk_said(str(folder), remedy="go on with --resume"), locked(str(folder)):
+        check_room(task.run, args)
+        return train(task)
 
 
-def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, recipe: dict, say) -> int:
-    """Train, save, score and record, in a folder that is ours."""
+def train_several(task: Task, again: Callable[[], Task]) -> None:
+    """Train with several seeds, or on several parts of the data, each in a folder of its own; then mean and spread."""
+    folder, seeds, folds = task.folder, task.run.seeds, task.run.folds
+    check_room(task.run, task.args)
+    records: dict[str, dict[str, Any]] = {}
+    for number in seeds or range(int(folds or 0)):
+        one = again()
+        name = f"seed-{number}" if seeds else f"fold-{number + 1}"
+        one.args.output_dir, one.args.push_to_hub = str(folder / name), False
+        one.args.seed, one.fold = (number, None) if seeds else (one.args.seed, number)
+        task.say(f"\n{name} of {len(seeds) if seeds else folds}: {one.folder}")
+        records[name] = run_task(one)
+    if task.args.should_save:
+        summary = summarise(records)
+        task.say(f"\n{summary_table(summary)}")
+        write_summary(folder, summary, take_best=bool(seeds))
+        if seeds:
+            task.say(f"\n{folder} has the model of {summary['best']}, the best on validation data.")
+
+
+def train(task: Task) -> dict[str, Any]:
+    """Train, save, score and record, in a folder that is ours; returns the record."""
+    run, args, settings, recipe, say = task.run, task.args, task.settings, task.recipe, task.say
     transformers.set_seed(args.seed)
-    name = str(run.approach)  # `choose_approach` has seen to it
-    start = approach(name).config_class if run.model is None else load_config(run.model)
-    splitter = settings.get("word_splitter", start.word_splitter)
-    repeats = run.repeats or [1] * len(run.data)
-    if len(repeats) != len(run.data) or min(repeats) < 1:
-        raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
-    corpora = {
-        source: load_corpus(source, run, splitter, args.seed, say, times)
-        for source, times in zip(run.data, repeats, strict=True)
-    }
-    data = join_corpora(corpora, run.complete)
+    start = approach(str(run.approach)).config_class if run.model is None else load_config(run.model)
+    data = read_data(task, settings.get("word_splitter", start.word_splitter))
     labels = run.labels or label_names(data)
     settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
     say(f"{run.approach} on {', '.join(run.data)}: {sizes} sentences")
     say(f"labels: {', '.join(labels)}; overlap: {settings['overlap']}")
-
-    if run.model is not None:
-        model, tokenizer, lines = load_for(run.model, labels, data["train"], **settings)
-        for line in lines:
-            say(line)
-    else:
-        folder = Path(str(args.output_dir)) if args.should_save else None
-        model, tokenizer = build_model(
-            name, labels, settings, run.encoder, data, run, seed=args.seed, folder=folder, say=say
-        )
+    for line in unlearnable(data):
+        say(line)
+    model, tokenizer, started = start_model(task, labels, data)
+    for line in started:
+        say(line)
 
     model.restore_embeddings()
     lora = None if run.lora_rank is None else add_lora(model, run.lora_rank)
@@ -162,7 +231,7 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
         eval_dataset=data["validation"],
         processing_class=tokenizer,
     )
-    for line in trainer.reach.values():
+    for line in (*trainer.choice.lines(), *trainer.reach.values()):
         say(line)
     built_on = base_model(
         run.model or (None if model.config.encoder_config is None else run.encoder), otherwise=recipe.get("encoder")
@@ -170,7 +239,7 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
     if run.overwrite:
         trainer.accelerator.wait_for_everyone()  # all have read what they start from
         if args.should_save:
-            make_room(Path(str(args.output_dir)), say)
+            make_room(task.folder, say)
     resume = run.resume and bool(checkpoints_in(str(args.output_dir)))
     if run.resume and not resume:
         say(f"{args.output_dir} has no checkpoint yet: training begins at the start.")
@@ -190,9 +259,10 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
         trainer.record = training_record(
             trainer,
             results,
-            command="hf-spanner train " + shlex.join(sys.argv[1:]),
+            command=task.command,
             run=vars(run),
             settings=settings,
+            started=[*started, *trainer.choice.lines()],
             base_model=built_on,
             datasets=[name for name in map(hub_id, run.data) if name] or None,
             data=" and ".join(Path(source).name for source in run.data),
@@ -204,7 +274,69 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
     if args.push_to_hub:
         trainer.push_to_hub()
         say(f"Pushed to the Hub: {trainer.hub_model_id}")
-    return 0
+    return trainer.record
+
+
+def read_data(task: Task, splitter: str) -> Any:
+    """The splits to train on, to choose by and to test on, of all the data that was named."""
+    run = task.run
+    repeats = run.repeats or [1] * len(run.data)
+    if len(repeats) != len(run.data) or min(repeats) < 1:
+        raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
+    corpora = {
+        source: load_corpus(source, task, splitter, times) for source, times in zip(run.data, repeats, strict=True)
+    }
+    return join_corpora(corpora, run.complete)
+
+
+def start_model(task: Task, labels: list[str], data: Any) -> tuple[Any, Any, list[str]]:
+    """The model that training starts with, its tokenizer, and lines that say what it is made of."""
+    run, settings = task.run, task.settings
+    if run.model is not None:
+        return load_for(run.model, labels, data["train"], **settings)
+    name, encoder = str(run.approach), run.encoder or ENCODER
+    lines = []
+    if "learning_rate" not in task.recipe:  # else it is complete
+        choice = choose(new_model(name, encoder, data["train"], collapsed=settings.get("fresh_layers") is None))
+        choice.model, choice.training = {k: v for k, v in choice.model.items() if k not in settings}, {}
+        settings |= choice.model
+        lines = choice.lines()
+    folder = task.folder if task.args.should_save else None
+    model, tokenizer = build_model(
+        name, labels, settings, encoder, data, run, seed=task.args.seed, folder=folder, say=task.say
+    )
+    return model, tokenizer, lines
+
+
+def new_model(name: str, encoder: str, sentences: Any, collapsed: bool) -> AtHand:
+    """What is known before there is a model; `collapsed`: look at the encoder's layers."""
+    on_encoder = "encoder_config" in approach(name).config_class.sub_configs
+    lengths = [entity["end"] - entity["start"] for row in sentences["entities"] for entity in row]
+    layers = 0
+    if collapsed and on_encoder:
+        layers = collapsed_layers(encoder, load_tokenizer(folder_of(encoder)), sentences, COLLAPSED)
+    return AtHand(
+        approach=name,
+        trained=False,
+        width=1 if on_encoder else None,
+        sentences=len(sentences),
+        validation=0,
+        lengths=lengths,
+        collapsed_layers=layers,
+    )
+
+
+def unlearnable(data: Mapping[str, Any]) -> list[str]:
+    """A line for each split with labels that no training sentence has."""
+    known = set(label_names(data["train"]))
+    lines = []
+    for split, part in data.items():
+        counts = statistics(part).labels
+        if missing := [f"{label} ({counts[label]:,})" for label in sorted(counts.keys() - known)]:
+            if not counts.keys() & known:
+                raise ValueError(f"No label of {split} is in train: {', '.join(missing)} against {', '.join(known)}.")
+            lines.append(f"{split} has what train lacks and nobody can learn: {', '.join(missing)}.")
+    return lines
 
 
 def is_finished(folder: str | Path) -> bool:
@@ -238,9 +370,15 @@ def make_room(folder: Path, say) -> None:
     remove_all(folder)
 
 
-def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, repeats: int = 1):
+def load_corpus(source: str, task: Task, splitter: str, repeats: int = 1):
     """One data set, with a validation split, cut down, reshaped and repeated as was asked for."""
-    data = with_validation(load_nested_ner(source, format=run.format, splitter=splitter), seed, say)
+    run, seed = task.run, task.args.seed
+    data = load_nested_ner(source, format=run.format, splitter=splitter)
+    if empty := [split for split, part in data.items() if not len(part)]:
+        raise ValueError(f"{source} has no sentence in its split {empty[0]!r}: fill the file or remove it.")
+    if task.fold is not None:
+        data = one_fold(data, int(run.folds or 0), task.fold, FOLD_SEED)
+    data = with_validation(data, seed, task.say)
     for split in data:
         limit = run.max_train_sentences if split == "train" else run.max_eval_sentences
         if limit is not None and limit < len(data[split]):
@@ -255,6 +393,14 @@ def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, r
         for split in data.keys() - {"train"}:
             data[split] = like(data[split], list(join_sentences(data[split], [run.eval_join])))
     return data
+
+
+def one_fold(data, number: int, fold: int, seed: int):
+    """Training and validation data together, with one of so many parts as the test split."""
+    whole = concatenate_datasets([data[split] for split in ("train", "validation") if split in data])
+    folds = make_folds(documents(whole), number, seed)
+    rest = sorted(index for i, part in enumerate(folds) if i != fold for index in part)
+    return type(data)({"train": whole.select(rest), "test": whole.select(folds[fold])})
 
 
 def like(part, sentences: list):
@@ -274,13 +420,16 @@ def parts_to_score(predictions: Mapping[str, tuple]) -> Iterator[tuple[str, list
 
 
 def with_validation(data, seed: int, say):
-    """The data with a validation split: its own, or a tenth of the training sentences held out (and said)."""
+    """The data with a validation split: its own, or a tenth of the training data held out by document (and said)."""
     if "train" not in data:
         raise ValueError(f"The data has no train split, only {sorted(data)}.")
     if "validation" not in data:
-        if len(data["train"]) < 2:
-            raise ValueError("The data has one sentence and no validation split: at least two sentences are needed.")
-        parts = data["train"].train_test_split(test_size=max(1, len(data["train"]) // 10), seed=seed)
-        say(f"No validation split: {len(parts['test']):,} of {len(data['train']):,} training sentences are held out.")
-        data["train"], data["validation"] = parts["train"], parts["test"]
+        groups = documents(data["train"])
+        if len(groups) < 2:
+            what = "one sentence" if len(data["train"]) < 2 else f"{len(data['train']):,} sentences of one document"
+            raise ValueError(f"The data is {what}, and has no validation split: add one, or a second document.")
+        kept, held = hold_out(groups, 0.1, seed)
+        by = "" if len(groups) == len(data["train"]) else ", whole documents"
+        say(f"No validation split: {len(held):,} of {len(data['train']):,} training sentences are held out{by}.")
+        data["train"], data["validation"] = data["train"].select(kept), data["train"].select(held)
     return data

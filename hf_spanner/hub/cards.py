@@ -14,6 +14,7 @@ from ..harmless import harmless
 from ..metrics.tasks import TASKS
 from ..modeling.pipeline_nested_ner import NestedNerPipeline
 from .record import public
+from .several import summary_line
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 FOLDER = next(  # beside the package in the source tree, inside it once installed
@@ -173,6 +174,9 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
     if "seed" in record:
         processes = record.get("processes", 1)
         lines.append(f"Seed {record['seed']}, one run{f' of {processes} processes' if processes > 1 else ''}.")
+    if several := record.get("several"):
+        lines.append(f"{summary_line(several)} This is the model of {several['best']}.")
+    lines += record.get("started", [])
     if record.get("selected_by"):
         evaluations = len(record.get("history", []))
         lines.append(

@@ -3,6 +3,7 @@
 `model.push_to_hub`, `pipeline.push_to_hub`, `trainer.push_to_hub` and `hf-spanner push` all end in [`publish`].
 """
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -16,12 +17,13 @@ from transformers.utils import cached_file
 
 from ..errors import in_one_sentence
 from ..foreign import check_file, check_tokenizer, read_yaml
-from ..loading import load_tokenizer
-from ..modeling.folders import modeling_files
+from ..loading import load_model, load_tokenizer
+from ..modeling.folders import modeling_files, write_whole
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.pipeline_nested_ner import NestedNerPipeline
 from .cards import GENERATED, About, eval_results_files, make_card
 from .record import RECIPE, RECORD, public, read_record, write_record
+from .several import SUMMARY, summary_table
 
 CARD = "README.md"
 
@@ -114,6 +116,17 @@ def save_repository(
             f"{RECORD} of {source} is not a record that hf_spanner wrote ({type(error).__name__}: {error}): mend it, "
             "delete it, or pass record={}."
         ) from error
+
+
+def write_summary(folder: Path, summary: Mapping[str, Any], take_best: bool) -> None:
+    """Keep the summary in a folder; with `take_best` also the best of the models, whose record and card have it."""
+    write_whole(folder / SUMMARY, json.dumps(summary, indent=1))
+    write_whole(folder / SUMMARY.replace(".json", ".md"), summary_table(summary) + "\n")
+    if take_best:
+        best = str(folder / summary["best"])
+        model, tokenizer = load_model(best)
+        record = {**read_record(Path(best) / RECORD), "several": dict(summary)}
+        save_repository(folder, model, tokenizer, record, name=str(folder))
 
 
 def write_companions(

@@ -6,18 +6,34 @@ from typing import Any
 
 import torch
 from transformers import TrainingArguments
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..metrics.tasks import TASKS
-from .dataset import NestedNerDataset
+from .settings import AtHand, Choice, choose
+
+# What holds where nothing is given and nothing is chosen, as in a recipe that leaves it out.
+FALLBACK = {
+    "learning_rate": 5e-5,
+    "num_train_epochs": 20.0,
+    "per_device_train_batch_size": 8,
+    "warmup_steps": 0.1,
+    "max_grad_norm": 1.0,
+    "eval_strategy": "epoch",
+    "save_strategy": "epoch",
+    "load_best_model_at_end": True,
+}
+CHOSEN = "chosen from what is at hand if unset"
 
 
 @dataclass
 class NestedNerTrainingArguments(TrainingArguments):
-    """`TrainingArguments` with the defaults that suit fine-tuning for NER, and a learning rate for the new layers."""
+    """`TrainingArguments` for NER, with a learning rate for the new layers.
+
+    What is not set is chosen by `hf_spanner.training.settings` when the trainer knows model and data.
+    """
 
     head_learning_rate: float | None = field(
-        default=None,
-        metadata={"help": "Learning rate of everything but the encoder; the same as the encoder's if unset."},
+        default=None, metadata={"help": f"Learning rate of everything but the encoder; {CHOSEN}."}
     )
     frozen_encoder_epochs: float = field(
         default=0.0,
@@ -29,18 +45,37 @@ class NestedNerTrainingArguments(TrainingArguments):
     ema_decay: float | None = field(
         default=None, metadata={"help": "Average the weights over steps with this decay, e.g. 0.999; unset: do not."}
     )
-    learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the encoder."})
-    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})
-    warmup_steps: float = field(
-        default=0.1, metadata={"help": "Linear warm-up: steps, or below 1 a share of all steps."}
+    learning_rate: float | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"Learning rate of the encoder; {CHOSEN}."}
     )
-    num_train_epochs: float = field(default=20.0, metadata={"help": "Passes over the training data."})
-    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate on validation data."})
-    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint."})
+    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})
+    warmup_steps: float | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"Linear warm-up: steps, or below 1 a share of all steps; {CHOSEN}."}
+    )
+    max_grad_norm: float | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"Longest gradient; {CHOSEN}."}
+    )
+    per_device_train_batch_size: int | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"Sentences a step, on each device; {CHOSEN}."}
+    )
+    per_device_eval_batch_size: int = field(default=32, metadata={"help": "Sentences read at once."})
+    num_train_epochs: float | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"Passes over the training data; {CHOSEN}."}
+    )
+    eval_strategy: str | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"When to evaluate on validation data: epoch, steps or no; {CHOSEN}."}
+    )
+    save_strategy: str | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"When to save a checkpoint; {CHOSEN}."}
+    )
+    patience: int | None = field(
+        default=None,
+        metadata={"help": "End after so many evaluations without a better score; chosen with num_train_epochs."},
+    )
     logging_steps: float = field(default=50, metadata={"help": "Steps between two lines of the log."})
     save_total_limit: int | None = field(default=1, metadata={"help": "Checkpoints kept beside the best."})
-    load_best_model_at_end: bool = field(
-        default=True, metadata={"help": "End with the best checkpoint, by validation F1."}
+    load_best_model_at_end: bool | None = field(  # type: ignore[assignment]
+        default=None, metadata={"help": f"End with the best checkpoint, by validation F1; {CHOSEN}."}
     )
     metric_for_best_model: str | None = field(default="f1", metadata={"help": "The metric that chooses it."})
     train_sampling_strategy: str = field(default="group_by_length", metadata={"help": "How batches are drawn."})
@@ -59,15 +94,61 @@ class NestedNerTrainingArguments(TrainingArguments):
                 f"frozen_encoder_epochs={self.frozen_encoder_epochs} needs lr_scheduler_type='linear', "
                 f"not {self.lr_scheduler_type!r}: the schedule has two stages."
             )
+        self.unset = {name for name in (*FALLBACK, "head_learning_rate", "patience") if getattr(self, name) is None}
+        for name in self.unset & FALLBACK.keys():
+            setattr(self, name, FALLBACK[name])
         super().__post_init__()
 
 
-def suit_arguments(args: NestedNerTrainingArguments, model: Any, train_dataset: NestedNerDataset | None) -> None:
-    """Change the training arguments where an approach has no choice."""
+LENGTH = {"num_train_epochs", "patience", "eval_strategy", "eval_steps", "save_strategy", "save_steps"}
+
+
+def to_choose(args: NestedNerTrainingArguments, validation: Any) -> set[str]:
+    """The arguments that nobody set; who says how long to train says with it how often to look."""
+    names = set(args.unset)
+    if args.max_steps > 0 or "num_train_epochs" not in names:
+        names -= LENGTH | {"load_best_model_at_end"}
+    elif {"eval_strategy", "save_strategy"} <= names:
+        names |= {"eval_steps", "save_steps"}
+    else:  # one of them is given, and the other must go with it
+        names -= {"eval_strategy", "save_strategy"}
+    if validation is None:
+        names -= {"patience"}
+    return names
+
+
+def at_hand(args: NestedNerTrainingArguments, model: Any, train: Any, validation: Any) -> AtHand:
+    """What a trainer knows of model and data."""
+    config = model.config
+    parts = validation.values() if isinstance(validation, dict) else [validation or ()]
+    batch = args.train_batch_size * args.world_size * args.gradient_accumulation_steps
+    return AtHand(
+        approach=config.model_type,
+        trained=bool(config.name_or_path),
+        width=None if config.encoder_config is None else config.hidden_size,
+        sentences=len(train),
+        validation=sum(map(len, parts)),
+        batch=len(train) if config.full_batch else batch,
+    )
+
+
+def suit_arguments(args: NestedNerTrainingArguments, model: Any, train: Any, validation: Any) -> Choice:
+    """Fill in the arguments that nobody set, and change those where an approach has no choice."""
     if args.metric_for_best_model == "f1":
         args.metric_for_best_model = TASKS[model.task].metric  # there is no F1 where the spans are given
     if args.frozen_encoder_epochs:
         args.ddp_find_unused_parameters = True  # frozen parameters have no gradient to wait for
-    if model.config.full_batch and train_dataset is not None:
-        batches = math.ceil(len(train_dataset) / args.train_batch_size)
+    if validation is None and {"eval_strategy", "load_best_model_at_end"} <= args.unset:
+        args.eval_strategy, args.load_best_model_at_end = IntervalStrategy.NO, False
+        args.unset -= {"eval_strategy", "load_best_model_at_end"}
+    if train is None:
+        return Choice()
+    choice = choose(at_hand(args, model, train, validation))
+    choice.training = {name: value for name, value in choice.training.items() if name in to_choose(args, validation)}
+    for name, value in choice.training.items():
+        kind = {"eval_strategy": IntervalStrategy, "save_strategy": SaveStrategy}.get(name)
+        setattr(args, name, kind(value) if kind else value)
+    if model.config.full_batch:
+        batches = math.ceil(len(train) / args.train_batch_size)
         args.gradient_accumulation_steps = math.ceil(batches / args.world_size)  # one step an epoch
+    return choice

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from huggingface_hub import CommitInfo
 from torch.utils.data import Dataset
-from transformers import PreTrainedTokenizerBase, Trainer
+from transformers import EarlyStoppingCallback, PreTrainedTokenizerBase, Trainer
 from transformers.trainer_utils import EvalPrediction, TrainOutput
 
 from ..evaluation.scoring import score_predictions
@@ -28,6 +28,7 @@ from .dataset import NestedNerCollator, NestedNerDataset
 from .lock import locked
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
+from .settings import Choice
 
 logger = logging.getLogger(__name__)
 
@@ -88,19 +89,22 @@ class NestedNerTrainer(Trainer):
                 f"train_dataset has the splits {', '.join(map(repr, train_dataset))}: name the one to train on, "
                 "train_dataset=data['train']."
             )
-        train_dataset = self.encode(train_dataset)
+        train_dataset, eval_dataset = self.encode(train_dataset), self.encode(eval_dataset)
+        self.choice = Choice()  # of settings that nobody gave
         if args is not None:
-            suit_arguments(args, model, train_dataset)
+            self.choice = suit_arguments(args, model, train_dataset, eval_dataset)
         super().__init__(
             model=model,
             args=args,
             train_dataset=train_dataset,
-            eval_dataset=self.encode(eval_dataset),
+            eval_dataset=eval_dataset,
             processing_class=processing_class,
             **kwargs,
         )
         if self.args.frozen_encoder_epochs:
             self.add_callback(FreezeEncoder(self.args.frozen_encoder_epochs))
+        if self.args.patience is not None:
+            self.add_callback(EarlyStoppingCallback(self.args.patience))
         if self.args.ema_decay is not None:
             self.add_callback(ExponentialMovingAverage(self.args.ema_decay))
 
