@@ -95,6 +95,7 @@ def train_toy_model(
             output_dir=str(folder),
             num_train_epochs=epochs,
             per_device_train_batch_size=16,
+            max_grad_norm=1.0,
             learning_rate=2e-3,  # an encoder that knows nothing learns as fast as its head
             eval_strategy="no",
             save_strategy="no",

@@ -297,7 +297,7 @@ def start_model(task: Task, labels: list[str], data: Any) -> tuple[Any, Any, lis
     name, encoder = str(run.approach), run.encoder or ENCODER
     lines = []
     if "learning_rate" not in task.recipe:  # else it is complete
-        choice = choose(new_model(name, encoder, data["train"], collapsed=settings.get("fresh_layers") is None))
+        choice = choose(new_model(name, encoder, data, look_inside="fresh_layers" not in settings))
         choice.model, choice.training = {k: v for k, v in choice.model.items() if k not in settings}, {}
         settings |= choice.model
         lines = choice.lines()
@@ -308,20 +308,20 @@ def start_model(task: Task, labels: list[str], data: Any) -> tuple[Any, Any, lis
     return model, tokenizer, lines
 
 
-def new_model(name: str, encoder: str, sentences: Any, collapsed: bool) -> AtHand:
-    """What is known before there is a model; `collapsed`: look at the encoder's layers."""
+def new_model(name: str, encoder: str, data: Any, look_inside: bool) -> AtHand:
+    """What is known before there is a model; whether to look at the encoder's layers."""
     on_encoder = "encoder_config" in approach(name).config_class.sub_configs
-    lengths = [entity["end"] - entity["start"] for row in sentences["entities"] for entity in row]
+    rows = [row for split in ("train", "validation") for row in data[split]["entities"]]
     layers = 0
-    if collapsed and on_encoder:
-        layers = collapsed_layers(encoder, load_tokenizer(folder_of(encoder)), sentences, COLLAPSED)
+    if look_inside and on_encoder:
+        layers = collapsed_layers(folder_of(encoder), load_tokenizer(folder_of(encoder)), data["train"], COLLAPSED)
     return AtHand(
         approach=name,
         trained=False,
         width=1 if on_encoder else None,
-        sentences=len(sentences),
-        validation=0,
-        lengths=lengths,
+        sentences=len(data["train"]),
+        validation=len(data["validation"]),
+        lengths=[entity["end"] - entity["start"] for row in rows for entity in row],
         collapsed_layers=layers,
     )
 

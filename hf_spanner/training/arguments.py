@@ -144,10 +144,14 @@ def suit_arguments(args: NestedNerTrainingArguments, model: Any, train: Any, val
     if train is None:
         return Choice()
     choice = choose(at_hand(args, model, train, validation))
+    choice.model = {}  # there is one
     choice.training = {name: value for name, value in choice.training.items() if name in to_choose(args, validation)}
     for name, value in choice.training.items():
         kind = {"eval_strategy": IntervalStrategy, "save_strategy": SaveStrategy}.get(name)
         setattr(args, name, kind(value) if kind else value)
+    if "head_learning_rate" in choice.training:  # new layers learn no slower than old ones, whatever was given
+        args.head_learning_rate = max(choice.training["head_learning_rate"], args.learning_rate)
+        choice.training["head_learning_rate"] = args.head_learning_rate
     if model.config.full_batch:
         batches = math.ceil(len(train) / args.train_batch_size)
         args.gradient_accumulation_steps = math.ceil(batches / args.world_size)  # one step an epoch

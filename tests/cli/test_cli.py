@@ -124,7 +124,7 @@ def test_a_closed_pipe_is_silent():
 def test_an_unknown_setting_of_train_is_guessed_at(capsys, tmp_path):
     assert cli.main(["train", "--data", "x", "--output_dir", str(tmp_path), "--max_spam_length", "3"]) == 2
     assert capsys.readouterr().err == (
-        "hf-spanner train: span_ner knows no setting '--max_spam_length'. Did you mean --max_span_length?\n"
+        "hf-spanner train: biaffine_ner knows no setting '--max_spam_length'. Did you mean --max_span_length?\n"
     )
 
 

@@ -11,7 +11,7 @@ from approaches import ROWS
 from tests_support import records
 
 from hf_spanner import cli
-from hf_spanner.cli.train import RunArguments, load_corpus
+from hf_spanner.cli.train import load_corpus, parse
 from hf_spanner.harmless import harmless
 
 EVIL = "\x1b]0;pwned\x07\x9b31m\u202eREP\u2066\x7f\r"
@@ -237,7 +237,8 @@ def test_text_is_cut_into_words_as_the_model_cuts_it(models, brat, tmp_path, cap
         assert run("evaluate", "--data", brat, *flags, "--output", tmp_path / "s.json") == 0
         words = json.loads(out.read_text().splitlines()[0])["tokens"]
         assert ("IL-2" in words) == (splitter == "compound")
-        data = load_corpus(str(brat), RunArguments(data=[str(brat)]), splitter, 0, print)
+        task = parse(["--data", str(brat), "--output_dir", str(tmp_path / "run")], "hf-spanner train")
+        data = load_corpus(str(brat), task, splitter)
         assert {tuple(row["tokens"]) for split in data.values() for row in split} >= {tuple(words)}
     assert run("report", "--data", brat, models / "fine", "--resamples", "10") == 0
 

@@ -95,7 +95,8 @@ def test_a_trained_model_is_a_start_for_other_labels(trained, data, tmp_path, lo
          "--num_train_epochs", "10", "--use_cpu", "True", "--disable_tqdm", "True", *flags]
     )  # fmt: skip
     assert code == 0
-    assert "does not know person, place" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "person starts from PER: " in out and "place starts from place name: " in out and "ORG goes on" in out
     record = json.loads((run / "training.json").read_text())
     assert record["results"]["validation"]["f1"] > 0.7
     model, _ = load_model(str(run))  # whole, and without a trace of LoRA
@@ -164,14 +165,18 @@ def test_mistakes_are_answered_in_one_sentence(trained, data, encoder_folder, ca
     assert message in error and "Traceback" not in error
 
 
-def test_without_a_validation_split_a_tenth_is_held_out_and_said(data, encoder_folder, tmp_path, capsys):
+def test_without_a_validation_split_documents_are_held_out_and_said(encoder_folder, tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = [{**row, "doc_id": f"{i // 3}"} for i, row in enumerate(records() * 6)]
+    (data / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     code = cli.main(
-        ["train", "--approach", "seq_ner", "--encoder", encoder_folder, "--data", str(data / "train.jsonl"),
-         "--output_dir", str(tmp_path), "--num_train_epochs", "1", "--use_cpu", "True", "--disable_tqdm", "True",
+        ["train", "--approach", "seq_ner", "--encoder", encoder_folder, "--data", str(data),
+         "--output_dir", str(tmp_path / "run"), "--num_train_epochs", "1", "--use_cpu", "True", "--disable_tqdm", "True",
          "--fresh_layers", "1"]
     )  # fmt: skip
     out = capsys.readouterr().out
-    assert code == 0 and "No validation split: 3 of 30 training sentences are held out" in out
+    assert code == 0 and "No validation split: 3 of 30 training sentences are held out, whole documents." in out
     assert "the last 1 of the encoder's layers start at random" in out
     assert "are out of reach" in out and "overlap another entity (overlap='flat')" in out
 
