@@ -42,7 +42,7 @@ class Inconsistency:
 
 @dataclass
 class Consistency:
-    """What is annotated sometimes, and what has several labels; the most telling first, very common words and numbers not at all.
+    """What is annotated sometimes, and what has several labels; the most telling first, common words not at all.
 
     `missing` and `relabelled` count occurrences: those of a telling text that are not annotated, and those that do not
     have the label that most of their text's have.
@@ -152,12 +152,13 @@ def _weight(words: Words, vocabulary: Counter[str], common: float) -> float:
     if len(words) > 1:
         return 1.0 if any(map(_is_marked, words)) else 0.7
     (word,) = words
+    if len(word) == 1 or not any(map(str.isalpha, word)):  # I, 7
+        return 0.0
     small = vocabulary[word.lower()]
     only_begins_sentences = word.istitle() and small >= vocabulary[word]
     if _is_marked(word) and not only_begins_sentences:
         return 0.7
-    is_telling = any(map(str.isalpha, word)) and max(vocabulary[word], small) <= common
-    return 0.25 if is_telling else 0.0
+    return 0.25 if max(vocabulary[word], small) <= common else 0.0
 
 
 def _is_marked(word: str) -> bool:

@@ -12,6 +12,7 @@ from .schema import Entity
 if TYPE_CHECKING:
     from .describe import Sentences
 
+ORDER = ("train", "validation", "test")
 AROUND = 8  # words of context on each side
 
 
@@ -56,10 +57,11 @@ class Example:
 
 
 def read_rows(data: Sentences) -> dict[str, list[Row]]:
-    """The sentences of every split; what has no splits is one, "train", as in `load_nested_ner`."""
+    """The sentences of every split, train first; what has no splits is one, "train", as in `load_nested_ner`."""
     if not isinstance(data, Mapping):
         return {"train": list(_rows("train", data))}
-    return {str(split): list(_rows(str(split), part)) for split, part in data.items()}
+    names = sorted(data, key=lambda split: ORDER.index(str(split)) if str(split) in ORDER else len(ORDER))
+    return {str(split): list(_rows(str(split), data[split])) for split in names}
 
 
 def _rows(split: str, sentences: Any) -> Iterator[Row]:

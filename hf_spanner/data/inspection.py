@@ -30,6 +30,7 @@ CAPS = (5, 8, 10, 16, 20, 30)  # of spans, in words
 PERCENTILES = (50, 90, 95, 97.5, 99)
 MOST_HEADLINES = 3
 FEW_ENTITIES, FEW_EXAMPLES = 500, 20  # in training, and of a label there
+LARGE_DOCUMENT = 200  # sentences in the mean, of a test split: hardly a document
 
 
 @dataclass
@@ -82,7 +83,7 @@ class Finding:
 
 @dataclass
 class Inspection:
-    """What [`inspect`] found. `str(json.dumps(inspection.as_dict()))` is all of it."""
+    """What [`inspect`] found. `json.dumps(inspection.as_dict())` is all of it."""
 
     total: Part
     splits: dict[str, Part]
@@ -106,7 +107,7 @@ class Inspection:
             "out_of_reach": {str(cap): counts for cap, counts in self.reach.items()},
             "cap_for_99_percent": self.cap_for_99,
             "labels_that_train_lacks": self.unlearnable,
-            "labels_that_only_others_have": self.unmeasured,
+            "labels_that_only_train_has": self.unmeasured,
             "repeats": asdict(self.repeats),
             "consistency": asdict(self.consistency),
             "boundaries": asdict(self.boundaries),
@@ -161,8 +162,11 @@ def inspect(
 
 
 def headlines(inspection: Inspection) -> list[str]:
-    """The sentences, at most three, that matter most to somebody who is about to train; the gravest first."""
-    return [finding.text for finding in inspection.findings[:MOST_HEADLINES]]
+    """The sentences, at most three and of different kinds, that matter most to somebody who is about to train."""
+    gravest: dict[str, str] = {}
+    for finding in inspection.findings:  # the gravest first
+        gravest.setdefault(finding.kind, finding.text)
+    return list(gravest.values())[:MOST_HEADLINES]
 
 
 def percentile(counts: Mapping[int, int], share: float) -> int | None:
@@ -206,6 +210,7 @@ def _findings(inspection: Inspection) -> Iterator[Finding]:
     if inspection.total.statistics.entities:
         for shared in inspection.repeats.shared:
             yield from _leakage(shared)
+            yield from _documents(shared, inspection)
         yield from _labels(inspection)
         yield from _reach(inspection)
         yield from _consistency(inspection)
@@ -241,14 +246,21 @@ def _leakage(shared: Shared) -> Iterator[Finding]:
             f"will flatter; remove them from {shared.first}."
         )
         yield Finding("leakage", weight * share, text)
-    if shared.documents:
-        number = len(shared.documents)
-        count = _of(number, shared.of_documents, f"document of {shared.second}", f"documents of {shared.second}")
-        text = (
-            f"{count} {_is(number, 'has', 'have')} sentences in {shared.first} too, such as {shared.documents[0]!r}: "
-            "split by document (or are the ids counted anew in each split?)."
-        )
-        yield Finding("documents in two splits", 0.5 * weight * number / shared.of_documents, text)
+
+
+def _documents(shared: Shared, inspection: Inspection) -> Iterator[Finding]:
+    if not shared.documents:
+        return
+    number, weight = len(shared.documents), 0.5 if shared.first == "train" else 0.1
+    second = inspection.splits[shared.second]
+    if second.statistics.sentences > LARGE_DOCUMENT * second.documents or all(map(str.isdigit, shared.documents)):
+        weight /= 20  # sources rather than documents, or counted anew in each split
+    count = _of(number, shared.of_documents, f"document of {shared.second}", f"documents of {shared.second}")
+    text = (
+        f"{count} {_is(number, 'has', 'have')} sentences in {shared.first} too, such as {shared.documents[0]!r}: "
+        "split by document, unless the ids mean something else."
+    )
+    yield Finding("documents in two splits", weight * number / shared.of_documents, text)
 
 
 def _labels(inspection: Inspection) -> Iterator[Finding]:

@@ -162,9 +162,9 @@ def _missed(inspection: Inspection, labels: Sequence[str]) -> Html:
     if not found.missed:
         return Html()
     text = (
-        f"{found.sometimes:,} of {found.texts:,} texts of entities stand somewhere without annotation. Of those that are "
-        f"mostly annotated, {found.missing:,} mentions are not; the most telling come first. Above the words: what is "
-        "annotated; below: what is not."
+        f"{found.sometimes:,} of {found.texts:,} texts of entities stand somewhere without annotation. Of those that "
+        f"are mostly annotated, {found.missing:,} mentions are not; the most telling come first. Above the words: "
+        "what is annotated; below: what is not."
     )
     articles = (
         _inconsistency(one, labels, f"annotated {one.annotated:,} of {one.annotated + one.missing:,} times")
@@ -206,8 +206,8 @@ def _boundaries(inspection: Inspection) -> Html:
         return Html()
     about = "about " if found.estimated else ""
     text = (
-        f"As {found.splitter!r} cuts raw text into words, {about}{found.spoilt:,} of {found.entities:,} entities begin or "
-        f"end inside a word, and {found.recut:,} others hold words that it cuts further."
+        f"As {found.splitter!r} cuts raw text into words, {about}{found.spoilt:,} of {found.entities:,} entities "
+        f"begin or end inside a word, and {found.recut:,} others hold words that it cuts further."
     )
     parts = [tag("p", text)]
     if found.spoilt_by:
