@@ -26,6 +26,7 @@ COMMANDS = (
     Command("evaluate", "hf_spanner.cli.evaluate", "score a model on annotated data"),
     Command("predict", "hf_spanner.cli.predict", "find the entities of a text, a file or standard input"),
     Command("convert", "hf_spanner.cli.convert", "convert annotated data to JSON Lines or brat"),
+    Command("inspect", "hf_spanner.cli.inspect", "look at annotated data first: size, leaks, reach, inconsistencies"),
     Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),
     Command("report", "hf_spanner.cli.report", "understand a model's results: one HTML page, JSON and Markdown"),
     Command("compare", "hf_spanner.cli.compare", "which of several models is better, where, and for sure?"),

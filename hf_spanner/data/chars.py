@@ -76,6 +76,7 @@ def chars_to_words(
     White space at the ends of a mention is trimmed; nothing is lost by that.
     """
     _choose("on_misaligned", on_misaligned, ON_MISALIGNED)
+    report.from_text = True
     words = word_splitter(splitter)(text)
     spans = list(_trimmed(text, char_spans, report, where))
     pieces = _cut(words, spans) if on_misaligned == "split" else words

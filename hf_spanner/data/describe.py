@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .schema import Entity
-
 if TYPE_CHECKING:
     import datasets
 
@@ -54,10 +52,10 @@ class Statistics:
 def statistics(dataset: Sentences) -> Statistics:
     """Count a list of sentences, one split, or all splits of a `DatasetDict` together."""
     result = Statistics()
-    for num_words, entities in _sentences(dataset):
+    for sentence in read_sentences(dataset):
         result.sentences += 1
-        result.words += num_words
-        if entities:
+        result.words += len(sentence["tokens"])
+        if entities := sentence["entities"]:
             result.labels.update(entity["label"] for entity in entities)
             _count_spans([(entity["start"], entity["end"]) for entity in entities], result)
     return result
@@ -70,7 +68,7 @@ def suggest_overlap(dataset: Sentences) -> str:
 
 def label_names(dataset: Sentences) -> list[str]:
     """All labels that occur, sorted: the `labels` of a model for this data."""
-    return sorted({entity["label"] for _, entities in _sentences(dataset) for entity in entities})
+    return sorted({entity["label"] for sentence in read_sentences(dataset) for entity in sentence["entities"]})
 
 
 def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:
@@ -91,19 +89,21 @@ def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:
         result.max_depth = max(result.max_depth, deepest + 1)
 
 
-def _sentences(dataset: Any) -> Iterator[tuple[int, list[Entity]]]:
-    """(number of words, entities with the names of their labels) of every sentence."""
+def read_sentences(dataset: Any) -> Iterator[Mapping[str, Any]]:
+    """Every sentence of a list, a split or all splits: `tokens`, `entities` with the names of their labels, and `id`
+    and `doc_id` if it has them."""
     if isinstance(dataset, dict):
         for split in dataset.values():
-            yield from _sentences(split)
+            yield from read_sentences(split)
     elif hasattr(dataset, "features"):
         label = dataset.features["entities"].feature["label"]
         names = getattr(label, "names", None)
-        for batch in dataset.select_columns(["tokens", "entities"]).with_format(None).iter(1000):
-            for tokens, entities in zip(batch["tokens"], batch["entities"], strict=True):
+        columns = [name for name in ("id", "doc_id", "tokens", "entities") if name in dataset.column_names]
+        for batch in dataset.select_columns(columns).with_format(None).iter(1000):
+            for values in zip(*(batch[name] for name in columns), strict=True):
+                sentence = dict(zip(columns, values, strict=True))
                 if names:
-                    entities = [{**entity, "label": names[entity["label"]]} for entity in entities]
-                yield len(tokens), entities
+                    sentence["entities"] = [{**e, "label": names[e["label"]]} for e in sentence["entities"]]
+                yield sentence
     else:
-        for sentence in dataset:
-            yield len(sentence["tokens"]), sentence["entities"]
+        yield from dataset

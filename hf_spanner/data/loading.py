@@ -72,6 +72,21 @@ def load_nested_ner(
     >>> data["train"][0]["entities"]  # doctest: +SKIP
     [{'start': 0, 'end': 2, 'label': 'DNA'}]
     """
+    data, reports = load_with_reports(source, format, splits, labels, splitter, **options)
+    for report in reports.values():
+        logger.log(logging.INFO if report.faithful else logging.WARNING, "%s", report)
+    return data
+
+
+def load_with_reports(
+    source: str | Path | datasets.Dataset | datasets.DatasetDict,
+    format: str | None = None,
+    splits: Splits | None = None,
+    labels: Collection[str] | None = None,
+    splitter: Splitter | None = None,
+    **options: Any,
+) -> tuple[datasets.DatasetDict, dict[str, ReadReport]]:
+    """What [`load_nested_ner`] loads, and what reading each split cost; nothing is logged."""
     from datasets import Dataset, DatasetDict
 
     if isinstance(source, str) and source == "sample" and not Path(source).exists():
@@ -94,11 +109,9 @@ def load_nested_ner(
             loaded[split] = _open_columns(columns[name], f"{_name(source)}[{split}]", labels, splitter, text)
 
     data = DatasetDict({split: _written(sentences) for split, (sentences, _) in loaded.items()})
-    for _, report in loaded.values():
-        logger.log(logging.INFO if report.faithful else logging.WARNING, "%s", report)
     if all(part.data.column("pos").null_count == len(part) for part in data.values()):
         data = data.remove_columns("pos")
-    return data
+    return data, {split: report for split, (_, report) in loaded.items()}
 
 
 def _take_text_options(options: dict[str, Any]) -> dict[str, Any]:

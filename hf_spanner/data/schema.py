@@ -185,6 +185,7 @@ class ReadReport:
     examples: dict[str, list[str]] = field(default_factory=dict)
     format: str = ""
     reason: str = ""  # why the source was read in this format, if nobody named it
+    from_text: bool = False  # the source is text, and its words were cut by a word splitter
 
     def lose(self, reason: str, example: str = "", count: int = 1) -> None:
         """Count something annotated that does not reach the user."""

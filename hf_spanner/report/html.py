@@ -53,6 +53,15 @@ def _row(row: Sequence[Any]) -> Html:
     return tag("tr", tag("th", name, scope="row"), *done)
 
 
+def card_row(rows: Sequence[tuple[str, str, str]]) -> Html:
+    """Figures on cards: (what it is, its value, a note) each; the first is the main one."""
+    cards = (
+        tag("div", name, tag("b", value), tag("small", note), class_="card" if index else "card main")
+        for index, (name, value, note) in enumerate(rows)
+    )
+    return tag("div", *cards, class_="cards")
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f}"
 

@@ -67,7 +67,8 @@ def report_page(
         ("representations", "Representations", representations({"": summary})),
         ("errors", "Every error, in its sentence", errors_in_sentences(mentions, sentences, labels)),
     ]
-    return _page(title, _facts(summary), [_notes(summary["notes"]), cards(summary)], sections, source)
+    top = [notes(summary["notes"]), cards(summary)]
+    return whole_page(title, _facts(summary), top, sections, source, DEFINITIONS)
 
 
 def comparison_page(
@@ -80,7 +81,7 @@ def comparison_page(
     """The page about several systems; `comparison` is what `compare` returns."""
     systems = comparison["systems"]
     labels = list(dict.fromkeys(label for s in systems.values() for label in s["scores"]["per_type"]))
-    notes = [f"{name}: {note}" for name, summary in systems.items() for note in summary["notes"]]
+    said = [f"{name}: {note}" for name, summary in systems.items() for note in summary["notes"]]
     sections = [
         ("verdict", "Is the difference real?", verdict(comparison)),
         ("buckets", "Where they differ", heat_map(comparison)),
@@ -91,10 +92,25 @@ def comparison_page(
         ("only", "Entities that only one of them finds", found_by_one(comparison, mentions, sentences, labels)),
     ]
     first = next(iter(systems.values()))
-    return _page(title, _facts(first), [_notes(notes)], sections, source)
+    return whole_page(title, _facts(first), [notes(said)], sections, source, DEFINITIONS)
 
 
-def _page(title: str, facts: str, top: Iterable[Html], sections: Sequence[tuple[str, str, Html]], source: str) -> str:
+def whole_page(
+    title: str,
+    facts: str,
+    top: Iterable[Html],
+    sections: Sequence[tuple[str, str, Html]],
+    source: str,
+    definitions: Mapping[str, str],
+) -> str:
+    """The page around its sections, (key, heading, content) each; those without content are left out.
+
+    Args:
+        facts: one line below the title.
+        top: what stands before the sections.
+        source: how the page was made, for the foot.
+        definitions: what the words mean.
+    """
     sections = [section for section in sections if section[2]]
     body = [
         tag(
@@ -111,7 +127,7 @@ def _page(title: str, facts: str, top: Iterable[Html], sections: Sequence[tuple[
                 "details",
                 tag("summary", "What the words mean"),
                 tag(
-                    "dl", *(part for term, text in DEFINITIONS.items() for part in (tag("dt", term), tag("dd", text)))
+                    "dl", *(part for term, text in definitions.items() for part in (tag("dt", term), tag("dd", text)))
                 ),
             ),
         ),
@@ -135,5 +151,5 @@ def _facts(summary: Mapping[str, Any]) -> str:
     return facts + "."
 
 
-def _notes(notes: Sequence[str]) -> Html:
-    return tag("div", tag("ul", *(tag("li", note) for note in notes)), class_="notes") if notes else Html()
+def notes(said: Sequence[str]) -> Html:
+    return tag("div", tag("ul", *(tag("li", note) for note in said)), class_="notes") if said else Html()

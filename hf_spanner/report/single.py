@@ -8,7 +8,7 @@ from typing import Any
 from ..evaluation.errors import KINDS, NONE
 from ..evaluation.groups import BUCKETS, SIZES, TITLES
 from . import svg
-from .html import Html, heat, join, percent, table, tag, type_name
+from .html import Html, card_row, heat, join, percent, table, tag, type_name
 
 GROUPS = ("length", "sentence_length", "depth", "nesting", "layer", "unseen")
 HUES = {"type": "s3", "boundary": "s1", "spurious": "s4", "missed": "s5"}
@@ -17,27 +17,15 @@ HUES = {"type": "s3", "boundary": "s1", "spurious": "s4", "missed": "s5"}
 def cards(summary: Mapping[str, Any]) -> Html:
     """The headline figures."""
     scores, (low, high) = summary["scores"], summary["f1_interval"]
-    cards = [
-        ("main", percent(scores["f1"]), "F1", f"{percent(low)} to {percent(high)} in 95 % of resamples"),
-        (
-            "",
-            percent(scores["precision"]),
-            "Precision",
-            f"{scores['correct']:,} of {scores['predicted']:,} predictions",
-        ),
-        ("", percent(scores["recall"]), "Recall", f"{scores['correct']:,} of {scores['support']:,} gold entities"),
-        ("", percent(scores["macro_f1"]), "Macro F1", "the mean over types"),
-        ("", percent(scores["locate_f1"]), "Locate F1", "spans alone, types ignored"),
-        ("", percent(scores["type_f1"]), "Type F1", "of the spans that were located"),
+    rows = [
+        ("F1", percent(scores["f1"]), f"{percent(low)} to {percent(high)} in 95 % of resamples"),
+        ("Precision", percent(scores["precision"]), f"{scores['correct']:,} of {scores['predicted']:,} predictions"),
+        ("Recall", percent(scores["recall"]), f"{scores['correct']:,} of {scores['support']:,} gold entities"),
+        ("Macro F1", percent(scores["macro_f1"]), "the mean over types"),
+        ("Locate F1", percent(scores["locate_f1"]), "spans alone, types ignored"),
+        ("Type F1", percent(scores["type_f1"]), "of the spans that were located"),
     ]
-    return tag(
-        "div",
-        *(
-            tag("div", name, tag("b", value), tag("small", note), class_=f"card {kind}")
-            for kind, value, name, note in cards
-        ),
-        class_="cards",
-    )
+    return card_row(rows)
 
 
 def types(summary: Mapping[str, Any]) -> Html:
