@@ -9,6 +9,7 @@ from tests_support import LABELS, SENTENCES, learn, make_batch, without_gold
 from transformers import AutoModelForTokenClassification, pipeline
 
 import hf_spanner
+from hf_spanner.building.relabelling import Origin, find_origins, relabel
 from hf_spanner.evaluation.predicting import predict_sentences
 from hf_spanner.modeling.reading import pad_batch
 from hf_spanner.modeling.tagging import bio_tags
@@ -391,3 +392,21 @@ def test_pad_batch_is_what_the_model_reads(row, model, tokenizer):
     assert pad_batch([{"input_ids": [1], "attention_mask": [1], "word_ids": [0], "num_words": 1}], 0)[
         "num_words"
     ].tolist() == [1]
+
+
+def test_renamed_labels_keep_what_was_learnt(row, trained, tokenizer):
+    """Labels under other names and in another order: each is traced to its old one, and predictions stay."""
+    renamed = {label: f"new {label}" for label in reversed(LABELS)}
+    gold = [
+        {**sentence, "entities": [{**e, "label": renamed[e["label"]]} for e in sentence["entities"]]}
+        for sentence in SENTENCES
+    ]
+    origins = find_origins(trained, tokenizer, gold, list(renamed.values()))
+    known = {e["label"] for sentence in SENTENCES for e in sentence["entities"]}
+    assert {origin.label: origin.old for origin in origins if origin.spans} == {
+        renamed[label]: label for label in known
+    }
+    new = relabel(trained, [Origin(renamed[label], label, 1.0, 1) for label in reversed(LABELS)]).eval()
+    batch = make_batch(tokenizer)
+    found = [[(e.start, e.end, e.label) for e in row] for row in entities_of(new, batch)]
+    assert found == [[(e.start, e.end, renamed[e.label]) for e in row] for row in entities_of(trained, batch)]

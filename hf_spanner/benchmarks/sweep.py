@@ -6,13 +6,14 @@ reported.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import random
 import shlex
 import shutil
 import statistics
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import Any
 import torch
 import transformers
 
-from ..cli.train import main as train
 from ..data import load_nested_ner, write_jsonl
 
 
@@ -58,9 +58,9 @@ def measure(
     output = folder / "model"
     shutil.rmtree(output, ignore_errors=True)
     flags = [*start, *shlex.split(settings), "--seed", str(seed), "--report_to", "none", "--disable_tqdm", "true"]
-    log = folder / "log.txt"
-    with log.open("a", encoding="utf-8") as file, contextlib.redirect_stdout(file):
-        train(["--data", str(drawn), "--output_dir", str(output), *flags])
+    command = [sys.executable, "-m", "hf_spanner.cli", "train", "--data", str(drawn), "--output_dir", str(output)]
+    with (folder / "log.txt").open("a", encoding="utf-8") as log:
+        subprocess.run([*command, *flags], stdout=log, stderr=subprocess.STDOUT, check=True)
     record = json.loads((output / "training.json").read_text(encoding="utf-8"))
     shutil.rmtree(output)
     return {

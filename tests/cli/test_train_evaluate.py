@@ -172,8 +172,8 @@ def test_without_a_validation_split_documents_are_held_out_and_said(encoder_fold
     (data / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     code = cli.main(
         ["train", "--approach", "seq_ner", "--encoder", encoder_folder, "--data", str(data),
-         "--output_dir", str(tmp_path / "run"), "--num_train_epochs", "1", "--use_cpu", "True", "--disable_tqdm", "True",
-         "--fresh_layers", "1"]
+         "--output_dir", str(tmp_path / "run"), "--num_train_epochs", "1", "--use_cpu", "True",
+         "--disable_tqdm", "True", "--fresh_layers", "1"]
     )  # fmt: skip
     out = capsys.readouterr().out
     assert code == 0 and "No validation split: 3 of 30 training sentences are held out, whole documents." in out

@@ -1,0 +1,66 @@
+"""New labels from old ones: what is matched, by hand; that every approach keeps what it knows is in the matrix."""
+
+import pytest
+import torch
+from approaches import ROWS
+from tests_support import LABELS
+
+from hf_spanner.building.relabelling import LEAST_SHARE, Layout, Origin, find_origins, label_dimensions, relabel
+
+
+def test_rows_of_labels_by_hand():
+    assert Layout(1, 1).places([2, None, 0]) == [0, 3, None, 1]  # none, then a row a label
+    assert Layout(1, 2).places([1, 0]) == [0, 3, 4, 1, 2]  # O, then B and I
+    assert Layout(0, 1).places([1, 1]) == [1, 1]
+
+
+@pytest.fixture(scope="module")
+def span_ner(tokenizer):
+    torch.manual_seed(0)
+    return next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
+
+
+def test_what_depends_on_labels_is_found(span_ner, tokenizer):
+    assert label_dimensions(span_ner.config, type(span_ner)) == {
+        "scorer.linear.weight": [Layout(1, 1), None],
+        "scorer.linear.bias": [Layout(1, 1)],
+    }
+    tagger = next(row for row in ROWS if row.name == "seq_ner-crf").make(tokenizer)
+    layouts = label_dimensions(tagger.config, type(tagger))
+    assert layouts["tagger.crf.transitions"] == [Layout(1, 2), Layout(1, 2)]
+
+
+def test_each_row_comes_from_where_it_should(span_ner):
+    a, b = LABELS[:2]
+    new = relabel(span_ner, [Origin("x", b, 0.9, 10), Origin("y", None, 0.0, 4), Origin(a, a, 1.0, 0)])
+    before, after = span_ner.scorer.linear, new.scorer.linear
+    for parameter in ("weight", "bias"):
+        old, rows = getattr(before, parameter), getattr(after, parameter)
+        assert torch.equal(rows[0], old[0]) and torch.equal(rows[1], old[2]) and torch.equal(rows[3], old[1])
+    assert not any(torch.equal(after.weight[2], row) for row in before.weight)  # at random
+    assert new.config.labels == ["x", "y", a] and span_ner.config.labels == LABELS
+    for name, parameter in span_ner.named_parameters():
+        if "scorer.linear" not in name:
+            assert torch.equal(parameter, dict(new.named_parameters())[name])
+
+
+def test_shares_are_counted_over_gold_spans(span_ner, tokenizer, monkeypatch):
+    sentences = [
+        {
+            "tokens": ["a", "b"],
+            "entities": [{"start": 0, "end": 1, "label": "x"}, {"start": 1, "end": 2, "label": "x"}],
+        },
+        {"tokens": ["c"], "entities": [{"start": 0, "end": 1, "label": "y"}]},
+        {"tokens": ["d"], "entities": [{"start": 0, "end": 1, "label": LABELS[0]}]},
+    ]
+    seen = [{(0, 1): LABELS[1], (1, 2): LABELS[1], (0, 2): LABELS[0]}, {}]
+    monkeypatch.setattr("hf_spanner.building.relabelling.best_of_spans", lambda *args: seen)
+    origins = find_origins(span_ner, tokenizer, sentences, ["x", "y", "z", LABELS[0]])
+    assert origins == [
+        Origin("x", LABELS[1], 1.0, 2), Origin("y", None, 0.0, 1), Origin("z", None, 0.0, 0),
+        Origin(LABELS[0], LABELS[0], 1.0, 0),
+    ]  # fmt: skip
+    lines = list(map(str, origins))
+    assert lines[0] == f"x starts from {LABELS[1]}: 100% of its spans"
+    assert lines[1] == f"y starts at random: no old label is seen in {LEAST_SHARE:.0%} of its 1 spans"
+    assert lines[2] == "z starts at random: unseen" and lines[3] == f"{LABELS[0]} goes on as it is"
