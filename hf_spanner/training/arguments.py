@@ -29,6 +29,16 @@ class NestedNerTrainingArguments(TrainingArguments):
     ema_decay: float | None = field(
         default=None, metadata={"help": "Average the weights over steps with this decay, e.g. 0.999; unset: do not."}
     )
+    max_minutes: float | None = field(
+        default=None,
+        metadata={
+            "help": "End training after so many minutes, with the best checkpoint; the learning rate fits them."
+        },
+    )
+    patience: int | None = field(
+        default=None,
+        metadata={"help": "End training after so many evaluations without a better validation score."},
+    )
     learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the encoder."})
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})
     warmup_steps: float = field(
@@ -59,7 +69,31 @@ class NestedNerTrainingArguments(TrainingArguments):
                 f"frozen_encoder_epochs={self.frozen_encoder_epochs} needs lr_scheduler_type='linear', "
                 f"not {self.lr_scheduler_type!r}: the schedule has two stages."
             )
+        self._check_ends()
         super().__post_init__()
+
+    def _check_ends(self) -> None:
+        """Refuse limits of time and patience that cannot be kept."""
+        if self.max_minutes is not None and not 0 < self.max_minutes < math.inf:
+            raise ValueError(
+                f"max_minutes={self.max_minutes:g} must be a number of minutes above 0; leave it out for no limit."
+            )
+        if self.max_minutes is not None and self.frozen_encoder_epochs:
+            raise ValueError(
+                f"max_minutes={self.max_minutes:g} cannot be kept with "
+                f"frozen_encoder_epochs={self.frozen_encoder_epochs:g}, whose schedule counts epochs: leave one out."
+            )
+        if self.patience is None:
+            return
+        if self.patience < 1:
+            raise ValueError(
+                f"patience={self.patience} must be at least 1 evaluation; leave it out to train to the end."
+            )
+        if self.eval_strategy == "no" or not self.load_best_model_at_end:
+            raise ValueError(
+                f"patience={self.patience} waits for a better checkpoint: it needs load_best_model_at_end=True and "
+                "eval_strategy 'epoch' or 'steps'."
+            )
 
 
 def suit_arguments(args: NestedNerTrainingArguments, model: Any, train_dataset: NestedNerDataset | None) -> None:
