@@ -32,12 +32,12 @@ class NestedNerTrainingArguments(TrainingArguments):
     max_minutes: float | None = field(
         default=None,
         metadata={
-            "help": "End training after so many minutes, with the best checkpoint; the learning rate fits them."
+            "help": "End training within so many minutes, with the best checkpoint; the learning rate ends with it."
         },
     )
     patience: int | None = field(
         default=None,
-        metadata={"help": "End training after so many evaluations without a better validation score."},
+        metadata={"help": "End after so many evaluations without a better validation score."},
     )
     learning_rate: float = field(default=5e-5, metadata={"help": "Learning rate of the encoder."})
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})

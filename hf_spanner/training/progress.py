@@ -109,7 +109,7 @@ class LiveProgressTable(ProgressTable, ProgressCallback):
     def on_train_begin(self, args, state, control, **kwargs):
         super().on_train_begin(args, state, control, **kwargs)
         if is_shown(args, state) and is_terminal():
-            shape = "{desc} {percentage:3.0f}%|{bar}| {postfix}"
+            shape = "{desc} |{bar}| {percentage:.0f}%"
             self.training_bar = tqdm(total=1.0, dynamic_ncols=True, bar_format=shape, leave=False)
 
     def on_step_end(self, args, state, control, **kwargs):
@@ -138,13 +138,11 @@ class LiveProgressTable(ProgressTable, ProgressCallback):
             return
         budget, self.drawn = self.budget(), monotonic()
         self.training_bar.n = max(state.global_step / max(state.max_steps, 1), 0.0 if budget is None else budget.share)
-        self.training_bar.set_description_str(
-            f"epoch {state.epoch or 0:.2f}, step {state.global_step:,}", refresh=False
-        )
         name = (args.metric_for_best_model or "").removeprefix("eval_")
         best = "" if self.best is None else f"best {SCORES.get(name, name)} {number(self.best)}"
-        left = f"{duration(self.left(args, state))} left"
-        self.training_bar.postfix = ", ".join(filter(None, (doing, best, left)))
+        where, left = f"epoch {state.epoch or 0:.2f}, step {state.global_step:,}", duration(self.left(args, state))
+        told = ", ".join(part for part in (where, doing, best, f"{left} left") if part)
+        self.training_bar.set_description_str(told, refresh=False)
         self.training_bar.refresh()
 
     def write(self, text: str) -> None:
