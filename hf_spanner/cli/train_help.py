@@ -14,6 +14,7 @@ from ..modeling.configuration_nested_ner import NestedNerConfig
 WIDTH, COLUMN = 100, 33
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 USAGE = "hf-spanner train [RECIPE.yaml] --data DATA --output_dir FOLDER [--NAME VALUE ...]"
+INTERNAL = {"encoder_config", "pad_token_id"}  # settings that follow from others
 ABOUT = "Train a model as told by a recipe, a flat YAML file, and flags, which override it. [defaults]"
 
 # What `--help` shows, as far as it exists; names, texts and defaults come from where an option is defined.
@@ -78,7 +79,7 @@ def settings_of(config_class: type) -> list[tuple[str, str, Any]]:
     texts: dict[str, str] = {}
     for base in ours:
         texts |= explained(base.__doc__ or "")
-    declared = {name for base in ours for name in base.__dict__.get("__annotations__", {})} - {"encoder_config"}
+    declared = {name for base in ours for name in base.__dict__.get("__annotations__", {})} - INTERNAL
     fields: tuple[dataclasses.Field, ...] = dataclasses.fields(config_class)  # type: ignore[arg-type]
     return [(field.name, texts.get(field.name, ""), _default(field)) for field in fields if field.name in declared]
 
@@ -88,7 +89,7 @@ def explained(docstring: str) -> dict[str, str]:
     _, _, section = inspect.cleandoc(docstring).partition("Args:\n")
     section = re.split(r"\n(?=\S)|\n\n", section)[0]
     found: dict[str, str] = {}
-    for entry in re.split(r"\n(?=    \S)", "\n" + section):
+    for entry in re.split(r"\n(?=    \S)", section) if section else ():
         names, _, text = " ".join(entry.split()).partition(": ")
         found |= dict.fromkeys(names.split(", "), text)
     return found
@@ -109,7 +110,12 @@ def _row(flag: str, text: str, default: Any = None, short: bool = False) -> str:
     text = (text[:1].upper() if text[:1].isascii() else text[:1]) + text[1:]
     if short:
         text = _shortened(text, WIDTH - COLUMN - len(shown))
-    return textwrap.fill(text + shown, WIDTH, initial_indent=f"  {flag}".ljust(COLUMN), subsequent_indent=" " * COLUMN)
+    margin, start = " " * COLUMN, f"  {flag} ".ljust(COLUMN)
+    if len(start) > COLUMN:  # a long name has a line to itself
+        return (
+            f"{start.rstrip()}\n{textwrap.fill(text + shown, WIDTH, initial_indent=margin, subsequent_indent=margin)}"
+        )
+    return textwrap.fill(text + shown, WIDTH, initial_indent=start, subsequent_indent=margin)
 
 
 def _shortened(text: str, room: int) -> str:
