@@ -80,7 +80,7 @@ def settings_of(config_class: type) -> list[tuple[str, str, Any]]:
     for base in ours:
         texts |= explained(base.__doc__ or "")
     declared = {name for base in ours for name in base.__dict__.get("__annotations__", {})} - INTERNAL
-    fields: tuple[dataclasses.Field, ...] = dataclasses.fields(config_class)  # type: ignore[arg-type]
+    fields: tuple[dataclasses.Field, ...] = dataclasses.fields(config_class)
     return [(field.name, texts.get(field.name, ""), _default(field)) for field in fields if field.name in declared]
 
 

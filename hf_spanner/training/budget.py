@@ -100,7 +100,7 @@ def fit_to_time(schedule: Any, budget: TimeBudget, steps: int) -> None:
     A schedule that asks for no step, such as one that waits for a plateau, stays as it is.
     """
 
-    def fitted(factor: Callable[[float], float]) -> Callable[[int], float]:
+    def fitted(factor: Callable[..., float]) -> Callable[[int], float]:
         return lambda step: factor(max(step, budget.share * steps))
 
     if isinstance(schedule, LambdaLR):
@@ -113,6 +113,7 @@ def go_on_counting(callbacks: Iterable[TrainerCallback], state: Any, resumed: bo
         if not isinstance(callback, ExportableState):
             continue
         kept = state.stateful_callbacks.setdefault(type(callback).__name__, callback.state())  # all have a place in it
-        if type(callback) in (TimeBudget, EarlyStoppingCallback) and isinstance(kept, dict):
-            for name, value in (kept if resumed else type(callback)().state())["attributes"].items():
+        kind: type = type(callback)
+        if kind in (TimeBudget, EarlyStoppingCallback) and isinstance(kept, dict):
+            for name, value in (kept if resumed else kind().state())["attributes"].items():
                 setattr(callback, name, value)
