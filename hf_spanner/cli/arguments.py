@@ -13,6 +13,7 @@ from ..foreign import check_size
 from ..loading import load_config
 from ..training.recipes import read_recipe
 from .options import OneSentence, read_yaml
+from .train_help import asked_for_help
 
 
 class TrainParser(OneSentence, HfArgumentParser):
@@ -40,7 +41,10 @@ def parse_with_recipe(
         except RecursionError:
             raise ValueError(f"{name} is nested too deeply to be a recipe.") from None
         argv = _as_flags(recipe) + argv
-    parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False)
+    parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False, add_help=False)
+    if (told := asked_for_help(parser, argv)) is not None:
+        print(told)
+        raise SystemExit(0)
     *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
     run = parsed[0]
     if run.model is None and run.encoder is None and run.approach is None:

@@ -45,6 +45,12 @@ class NestedNerTrainingArguments(TrainingArguments):
     ema_decay: float | None = field(
         default=None, metadata={"help": "Average the weights over steps with this decay, e.g. 0.999; unset: do not."}
     )
+    max_minutes: float | None = field(
+        default=None,
+        metadata={
+            "help": "End training within so many minutes, with the best checkpoint; the learning rate ends with it."
+        },
+    )
     learning_rate: float | None = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Learning rate of the encoder; {CHOSEN}."}
     )
@@ -97,7 +103,31 @@ class NestedNerTrainingArguments(TrainingArguments):
         self.unset = {name for name in (*FALLBACK, "head_learning_rate", "patience") if getattr(self, name) is None}
         for name in self.unset & FALLBACK.keys():
             setattr(self, name, FALLBACK[name])
+        self._check_ends()
         super().__post_init__()
+
+    def _check_ends(self) -> None:
+        """Refuse limits of time and patience that cannot be kept."""
+        if self.max_minutes is not None and not 0 < self.max_minutes < math.inf:
+            raise ValueError(
+                f"max_minutes={self.max_minutes:g} must be a number of minutes above 0; leave it out for no limit."
+            )
+        if self.max_minutes is not None and self.frozen_encoder_epochs:
+            raise ValueError(
+                f"max_minutes={self.max_minutes:g} cannot be kept with "
+                f"frozen_encoder_epochs={self.frozen_encoder_epochs:g}, whose schedule counts epochs: leave one out."
+            )
+        if self.patience is None:
+            return
+        if self.patience < 1:
+            raise ValueError(
+                f"patience={self.patience} must be at least 1 evaluation; leave it out to train to the end."
+            )
+        if self.eval_strategy == "no" or not self.load_best_model_at_end:
+            raise ValueError(
+                f"patience={self.patience} waits for a better checkpoint: it needs load_best_model_at_end=True and "
+                "eval_strategy 'epoch' or 'steps'."
+            )
 
 
 LENGTH = {"num_train_epochs", "patience", "eval_strategy", "eval_steps", "save_strategy", "save_steps"}
@@ -114,6 +144,8 @@ def to_choose(args: NestedNerTrainingArguments, validation: Any) -> set[str]:
         names -= {"eval_strategy", "save_strategy"}
     if validation is None:
         names -= {"patience"}
+    if args.patience is not None:  # which waits for a better checkpoint
+        names -= {"load_best_model_at_end"}
     return names
 
 

@@ -8,12 +8,20 @@ import shutil
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
 from huggingface_hub import CommitInfo
 from torch.utils.data import Dataset
-from transformers import EarlyStoppingCallback, PreTrainedTokenizerBase, Trainer
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+)
 from transformers.trainer_utils import EvalPrediction, TrainOutput
 
 from ..evaluation.scoring import score_predictions
@@ -23,9 +31,11 @@ from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
 from ..modeling.folders import full_disk_said, whole_or_not_at_all
 from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
+from .budget import TimeBudget, fit_to_time, go_on_counting
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .dataset import NestedNerCollator, NestedNerDataset
 from .lock import locked
+from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
 from .settings import Choice
@@ -101,10 +111,13 @@ class NestedNerTrainer(Trainer):
             processing_class=processing_class,
             **kwargs,
         )
-        if self.args.frozen_encoder_epochs:
-            self.add_callback(FreezeEncoder(self.args.frozen_encoder_epochs))
+        self._show_progress_as_a_table()
+        if self.args.max_minutes is not None:  # before the average, which is shown when an evaluation is due
+            self.add_callback(TimeBudget(0 if self.args.eval_strategy == "no" else _windows(self.eval_dataset)))
         if self.args.patience is not None:
             self.add_callback(EarlyStoppingCallback(self.args.patience))
+        if self.args.frozen_encoder_epochs:
+            self.add_callback(FreezeEncoder(self.args.frozen_encoder_epochs))
         if self.args.ema_decay is not None:
             self.add_callback(ExponentialMovingAverage(self.args.ema_decay))
 
@@ -158,7 +171,10 @@ class NestedNerTrainer(Trainer):
                 self.args.stage_one_lr_scale,
             )
             self._created_lr_scheduler = True
-        return super().create_scheduler(num_training_steps, optimizer)
+        is_new, schedule = self.lr_scheduler is None, super().create_scheduler(num_training_steps, optimizer)
+        if is_new and (budget := self._budget()) is not None:
+            fit_to_time(schedule, budget, num_training_steps)
+        return schedule
 
     def compute_loss(self, model, inputs, return_outputs: bool = False, num_items_in_batch=None):
         inputs = {key: value for key, value in inputs.items() if key != "places"}
@@ -178,6 +194,23 @@ class NestedNerTrainer(Trainer):
                 logs |= {f"loss_{name}": mean for name, mean in zip(self._terms, means, strict=True)}
             self._terms, self._term_count = {}, 0
         super().log(logs, *args, **kwargs)
+
+    def _recent_loss(self) -> float | None:
+        """The mean training loss since it was last logged; None if that was just now."""
+        return float(sum(self._terms.values())) / self._term_count if self._terms else None
+
+    def _budget(self) -> TimeBudget | None:
+        return next(
+            (callback for callback in self.callback_handler.callbacks if isinstance(callback, TimeBudget)), None
+        )
+
+    def _show_progress_as_a_table(self) -> None:
+        """In place of what the base class has just added; a notebook keeps its own."""
+        default: TrainerCallback = self.callback_handler.callbacks[-1]
+        if type(default) in (PrinterCallback, ProgressCallback):
+            self.remove_callback(default)
+            table = LiveProgressTable if isinstance(default, ProgressCallback) else ProgressTable
+            self.add_callback(table(self._recent_loss, self._budget))
 
     # ---------------------------------------------------------------------------------------------------- evaluation
 
@@ -200,7 +233,10 @@ class NestedNerTrainer(Trainer):
             self._resumed_from = self._checkpoint_to_resume(resume_from_checkpoint)
             for average in self._averages():
                 average.resumed_from = self._resumed_from
+            begun = monotonic()
             output = super().train(self._resumed_from, *args, **kwargs)
+            if is_shown(self.args, self.state):
+                print(ending(self.callback_handler.callbacks, self.args, self.state, monotonic() - begun), flush=True)
             if writes and self.args.save_total_limit == 1 and self.state.best_model_checkpoint:
                 checkpoints.remove_all(folder, but=self.state.best_model_checkpoint)
         # What is kept are the predictions of the model as it now is: that of the best step again, or of the last.
@@ -317,6 +353,7 @@ class NestedNerTrainer(Trainer):
             best = Path(self._resumed_from).with_name(f"checkpoint-{self.state.best_global_step}")
             if best.is_dir():
                 self.state.best_model_checkpoint = str(best)
+        go_on_counting(self.callback_handler.callbacks, self.state, resumed=self._resumed_from is not None)
         return started
 
     def _averages(self) -> list[ExponentialMovingAverage]:
@@ -337,7 +374,7 @@ class NestedNerTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict=None) -> None:
         if not self.args.should_save:
             return super()._save(output_dir, state_dict)
-        with whole_or_not_at_all(str(output_dir or self.args.output_dir)) as folder:
+        with no_other_bars(), whole_or_not_at_all(str(output_dir or self.args.output_dir)) as folder:
             super()._save(str(folder), state_dict)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
@@ -383,3 +420,8 @@ def model_of(model: Any) -> Any:
     while not hasattr(model, "pretrained_prefixes"):
         model = model.module if hasattr(model, "module") else model._orig_mod
     return model
+
+
+def _windows(data: Any) -> int:
+    """How many windows an evaluation reads; of several data sets, all of theirs."""
+    return sum(map(_windows, data.values())) if isinstance(data, dict) else 0 if data is None else len(data)
