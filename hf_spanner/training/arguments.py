@@ -1,7 +1,7 @@
 """The arguments of a training: those of transformers with the defaults that suit NER, and a few more."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -62,11 +62,22 @@ class NestedNerTrainingArguments(TrainingArguments):
         super().__post_init__()
 
 
-def suit_arguments(args: NestedNerTrainingArguments, model: Any, train_dataset: NestedNerDataset | None) -> None:
-    """Change the training arguments where an approach has no choice."""
+def default_arguments(with_evaluation: bool) -> NestedNerTrainingArguments:
+    """The arguments of a training that has been given none; the folder is that of transformers."""
+    if with_evaluation:
+        return NestedNerTrainingArguments("tmp_trainer")
+    return NestedNerTrainingArguments("tmp_trainer", eval_strategy="no", load_best_model_at_end=False)
+
+
+def suit_arguments(args: TrainingArguments, model: Any, train_dataset: NestedNerDataset | None) -> None:
+    """Change the training arguments where an approach has no choice; plain ones get the fields that they lack."""
+    for known in fields(NestedNerTrainingArguments):
+        if not hasattr(args, known.name):
+            setattr(args, known.name, known.default)
+    args.remove_unused_columns, args.label_names = False, ["entities"]
     if args.metric_for_best_model == "f1":
         args.metric_for_best_model = TASKS[model.task].metric  # there is no F1 where the spans are given
-    if args.frozen_encoder_epochs:
+    if getattr(args, "frozen_encoder_epochs", 0):
         args.ddp_find_unused_parameters = True  # frozen parameters have no gradient to wait for
     if model.config.full_batch and train_dataset is not None:
         batches = math.ceil(len(train_dataset) / args.train_batch_size)
