@@ -29,9 +29,10 @@ def read_readme() -> str:
 
 
 extras = {
-    "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML", "matplotlib", "peft"],
+    "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML", "matplotlib", "optuna", "peft"],
     "plots": ["matplotlib"],
     "peft": ["peft"],
+    "tune": ["optuna"],
 }
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 

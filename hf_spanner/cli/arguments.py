@@ -16,11 +16,11 @@ from .options import OneSentence, read_yaml
 
 
 class TrainParser(OneSentence, HfArgumentParser):
-    """The parser of `hf-spanner train`."""
+    """The parser of `hf-spanner train` and of what takes the same flags."""
 
 
 def parse_with_recipe(
-    argv: list[str] | None, *dataclass_types: Any
+    argv: list[str] | None, *dataclass_types: Any, command: str = "train"
 ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
     """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
 
@@ -40,7 +40,7 @@ def parse_with_recipe(
         except RecursionError:
             raise ValueError(f"{name} is nested too deeply to be a recipe.") from None
         argv = _as_flags(recipe) + argv
-    parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False)
+    parser = TrainParser(dataclass_types, prog=f"hf-spanner {command}", allow_abbrev=False)
     *parsed, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
     parsed[0].approach = choose_approach(parsed[0].approach, parsed[0].model)
     settings = _config_settings(rest, parsed[0].approach, parser)

@@ -127,16 +127,7 @@ def train(run: RunArguments, args: NestedNerTrainingArguments, settings: dict, r
     """Train, save, score and record, in a folder that is ours."""
     transformers.set_seed(args.seed)
     name = str(run.approach)  # `choose_approach` has seen to it
-    start = approach(name).config_class if run.model is None else load_config(run.model)
-    splitter = settings.get("word_splitter", start.word_splitter)
-    repeats = run.repeats or [1] * len(run.data)
-    if len(repeats) != len(run.data) or min(repeats) < 1:
-        raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
-    corpora = {
-        source: load_corpus(source, run, splitter, args.seed, say, times)
-        for source, times in zip(run.data, repeats, strict=True)
-    }
-    data = join_corpora(corpora, run.complete)
+    data = load_data(run, settings, args.seed, say)
     labels = run.labels or label_names(data)
     settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
@@ -236,6 +227,20 @@ def make_room(folder: Path, say) -> None:
         say(f"{folder} is trained in anew (--overwrite): the former training's record and checkpoints are removed.")
     (folder / RECORD).unlink(missing_ok=True)
     remove_all(folder)
+
+
+def load_data(run: RunArguments, settings: Mapping, seed: int, say):
+    """The data to train and score on: the corpora as they are asked for, joined."""
+    start = approach(str(run.approach)).config_class if run.model is None else load_config(run.model)
+    splitter = settings.get("word_splitter", start.word_splitter)
+    repeats = run.repeats or [1] * len(run.data)
+    if len(repeats) != len(run.data) or min(repeats) < 1:
+        raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
+    corpora = {
+        source: load_corpus(source, run, splitter, seed, say, times)
+        for source, times in zip(run.data, repeats, strict=True)
+    }
+    return join_corpora(corpora, run.complete)
 
 
 def load_corpus(source: str, run: RunArguments, splitter: str, seed: int, say, repeats: int = 1):

@@ -56,6 +56,7 @@ class NestedNerTrainer(Trainer):
     args: NestedNerTrainingArguments
     model: Any  # a nested NER model, or what data parallelism, compilation or LoRA has wrapped around it
     processing_class: Any  # the tokenizer
+    model_init: Any
     train_dataset: Any
     optimizer: Any
     hub_model_id: Any
