@@ -157,6 +157,8 @@ def tune(run: TuneArguments, args: NestedNerTrainingArguments, settings: dict, r
     write_recipe(folder / RECIPE, recipe, run, study, space, source, metric)
     best = study.best_trial
     say(f"\nThe best is trial {best.number}, with validation {metric} {best.value:.4f}.")
+    if not best.value:
+        say("No trial has found anything: train for more epochs, or on more sentences.")
     say(f"Saved: hf-spanner train {folder / RECIPE} --data {' '.join(run.data)} --output_dir ...")
     return 0
 
