@@ -29,10 +29,12 @@ def read_readme() -> str:
 
 
 extras = {
-    "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML", "matplotlib", "peft"],
+    "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML"],
     "plots": ["matplotlib"],
     "peft": ["peft"],
+    "tune": ["optuna"],
 }
+extras["dev"] += ["matplotlib", "optuna", "peft"]  # the tests of those extras
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(

@@ -30,6 +30,7 @@ COMMANDS = (
     Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),
     Command("report", "hf_spanner.cli.report", "understand a model's results: one HTML page, JSON and Markdown"),
     Command("compare", "hf_spanner.cli.compare", "which of several models is better, where, and for sure?"),
+    Command("tune", "hf_spanner.cli.tune", "search learning rates and span length for your data: a recipe"),
     Command("tune-threshold", "hf_spanner.cli.tune_threshold", "find the threshold with the best validation F1"),
     Command("pictures", "hf_spanner.cli.pictures", "draw what a model thinks of the gold entities"),
 )
@@ -39,6 +40,7 @@ OPTIONAL = {
     "peft": "hf_spanner[peft]",
     "matplotlib": "hf_spanner[plots]",
     "spacy": "spacy",
+    "optuna": "hf_spanner[tune]",
     "scipy": "scipy",
     "wandb": "wandb",
     "tensorboard": "tensorboard",

@@ -17,11 +17,11 @@ from .train_help import asked_for_help
 
 
 class TrainParser(OneSentence, HfArgumentParser):
-    """The parser of `hf-spanner train`."""
+    """The parser of `hf-spanner train` and of what takes the same flags."""
 
 
 def parse_with_recipe(
-    argv: list[str] | None, *dataclass_types: Any
+    argv: list[str] | None, *dataclass_types: Any, command: str = "train"
 ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
     """Parse `[recipe.yaml] --name value ...` into dataclasses and the settings of an approach's configuration.
 
@@ -41,7 +41,7 @@ def parse_with_recipe(
         except RecursionError:
             raise ValueError(f"{name} is nested too deeply to be a recipe.") from None
         argv = _as_flags(recipe) + argv
-    parser = TrainParser(dataclass_types, prog="hf-spanner train", allow_abbrev=False, add_help=False)
+    parser = TrainParser(dataclass_types, prog=f"hf-spanner {command}", allow_abbrev=False, add_help=False)
     if (told := asked_for_help(parser, argv)) is not None:
         print(told)
         raise SystemExit(0)

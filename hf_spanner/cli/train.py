@@ -146,6 +146,7 @@ class Task:
     recipe: dict[str, Any]
     command: str
     fold: int | None = None
+    quiet: bool = False
 
     @property
     def folder(self) -> Path:
@@ -153,7 +154,7 @@ class Task:
 
     def say(self, text: str) -> None:
         """Print, in one process of several."""
-        if self.args.should_log:
+        if self.args.should_log and not self.quiet:
             options.say(text)
 
 
@@ -209,8 +210,7 @@ def train(task: Task) -> dict[str, Any]:
     """Train, save, score and record, in a folder that is ours; returns the record."""
     run, args, settings, recipe, say = task.run, task.args, task.settings, task.recipe, task.say
     transformers.set_seed(args.seed)
-    start = approach(str(run.approach)).config_class if run.model is None else load_config(run.model)
-    data = read_data(task, settings.get("word_splitter", start.word_splitter))
+    data = load_data(task)
     labels = run.labels or label_names(data)
     settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
@@ -218,7 +218,9 @@ def train(task: Task) -> dict[str, Any]:
     say(f"labels: {', '.join(labels)}; overlap: {settings['overlap']}")
     for line in unlearnable(data):
         say(line)
-    model, tokenizer, started = start_model(task, labels, data)
+    started = choose_settings(task, data)
+    model, tokenizer, lines = start_model(task, labels, data)
+    started += lines
     for line in started:
         say(line)
 
@@ -277,9 +279,11 @@ def train(task: Task) -> dict[str, Any]:
     return trainer.record
 
 
-def read_data(task: Task, splitter: str) -> Any:
+def load_data(task: Task) -> Any:
     """The splits to train on, to choose by and to test on, of all the data that was named."""
     run = task.run
+    start = approach(str(run.approach)).config_class if run.model is None else load_config(run.model)
+    splitter = task.settings.get("word_splitter", start.word_splitter)
     repeats = run.repeats or [1] * len(run.data)
     if len(repeats) != len(run.data) or min(repeats) < 1:
         raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
@@ -289,32 +293,42 @@ def read_data(task: Task, splitter: str) -> Any:
     return join_corpora(corpora, run.complete)
 
 
+def choose_settings(task: Task, data: Any) -> list[str]:
+    """Choose what nobody set of a new model's settings; returns lines that say what and why."""
+    run, settings = task.run, task.settings
+    if run.model is not None or "learning_rate" in task.recipe:  # it has its own; it is complete
+        return []
+    choice = choose(new_model(run, data, look_inside="fresh_layers" not in settings))
+    choice.model, choice.training = {name: value for name, value in choice.model.items() if name not in settings}, {}
+    settings |= choice.model
+    return choice.lines()
+
+
 def start_model(task: Task, labels: list[str], data: Any) -> tuple[Any, Any, list[str]]:
-    """The model that training starts with, its tokenizer, and lines that say what it is made of."""
+    """The model that training starts with, its tokenizer, and lines that say what its labels start from."""
     run, settings = task.run, task.settings
     if run.model is not None:
         return load_for(run.model, labels, data["train"], **settings)
-    name, encoder = str(run.approach), run.encoder or ENCODER
-    lines = []
-    if "learning_rate" not in task.recipe:  # else it is complete
-        choice = choose(new_model(name, encoder, data, look_inside="fresh_layers" not in settings))
-        choice.model, choice.training = {k: v for k, v in choice.model.items() if k not in settings}, {}
-        settings |= choice.model
-        lines = choice.lines()
     folder = task.folder if task.args.should_save else None
     model, tokenizer = build_model(
-        name, labels, settings, encoder, data, run, seed=task.args.seed, folder=folder, say=task.say
+        str(run.approach), labels, settings, encoder_of(run), data, run, task.args.seed, folder, task.say
     )
-    return model, tokenizer, lines
+    return model, tokenizer, []
 
 
-def new_model(name: str, encoder: str, data: Any, look_inside: bool) -> AtHand:
-    """What is known before there is a model; whether to look at the encoder's layers."""
+def encoder_of(run: RunArguments) -> str:
+    """The encoder of a new model."""
+    return folder_of(run.encoder or ENCODER)
+
+
+def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
+    """What is known before there is a model; `look_inside`: whether to look at the encoder's layers."""
+    name, encoder = str(run.approach), encoder_of(run)
     on_encoder = "encoder_config" in approach(name).config_class.sub_configs
     rows = [row for split in ("train", "validation") for row in data[split]["entities"]]
     layers = 0
     if look_inside and on_encoder:
-        layers = collapsed_layers(folder_of(encoder), load_tokenizer(folder_of(encoder)), data["train"], COLLAPSED)
+        layers = collapsed_layers(encoder, load_tokenizer(encoder), data["train"], COLLAPSED)
     return AtHand(
         approach=name,
         trained=False,

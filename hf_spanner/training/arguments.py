@@ -1,7 +1,7 @@
 """The arguments of a training: those of transformers with the defaults that suit NER, and a few more."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -51,27 +51,27 @@ class NestedNerTrainingArguments(TrainingArguments):
             "help": "End training within so many minutes, with the best checkpoint; the learning rate ends with it."
         },
     )
-    learning_rate: float | None = field(  # type: ignore[assignment]
+    learning_rate: float = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Learning rate of the encoder; {CHOSEN}."}
     )
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})
-    warmup_steps: float | None = field(  # type: ignore[assignment]
+    warmup_steps: float = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Linear warm-up: steps, or below 1 a share of all steps; {CHOSEN}."}
     )
-    max_grad_norm: float | None = field(  # type: ignore[assignment]
+    max_grad_norm: float = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Longest gradient; {CHOSEN}."}
     )
-    per_device_train_batch_size: int | None = field(  # type: ignore[assignment]
+    per_device_train_batch_size: int = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Sentences a step, on each device; {CHOSEN}."}
     )
     per_device_eval_batch_size: int = field(default=32, metadata={"help": "Sentences read at once."})
-    num_train_epochs: float | None = field(  # type: ignore[assignment]
+    num_train_epochs: float = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Passes over the training data; {CHOSEN}."}
     )
-    eval_strategy: str | None = field(  # type: ignore[assignment]
+    eval_strategy: str = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"When to evaluate on validation data: epoch, steps or no; {CHOSEN}."}
     )
-    save_strategy: str | None = field(  # type: ignore[assignment]
+    save_strategy: str = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"When to save a checkpoint; {CHOSEN}."}
     )
     patience: int | None = field(
@@ -80,7 +80,7 @@ class NestedNerTrainingArguments(TrainingArguments):
     )
     logging_steps: float = field(default=50, metadata={"help": "Steps between two lines of the log."})
     save_total_limit: int | None = field(default=1, metadata={"help": "Checkpoints kept beside the best."})
-    load_best_model_at_end: bool | None = field(  # type: ignore[assignment]
+    load_best_model_at_end: bool = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"End with the best checkpoint, by validation F1; {CHOSEN}."}
     )
     metric_for_best_model: str | None = field(default="f1", metadata={"help": "The metric that chooses it."})
@@ -164,8 +164,16 @@ def at_hand(args: NestedNerTrainingArguments, model: Any, train: Any, validation
     )
 
 
-def suit_arguments(args: NestedNerTrainingArguments, model: Any, train: Any, validation: Any) -> Choice:
-    """Fill in the arguments that nobody set, and change those where an approach has no choice."""
+def suit_arguments(args: Any, model: Any, train: Any, validation: Any) -> Choice:
+    """Fill in the arguments that nobody set, and change those where an approach has no choice.
+
+    Plain `TrainingArguments` get the fields that they lack, and are otherwise left as they are.
+    """
+    for known in fields(NestedNerTrainingArguments):
+        if not hasattr(args, known.name):
+            setattr(args, known.name, known.default)
+    args.unset = getattr(args, "unset", set())
+    args.remove_unused_columns, args.label_names = False, ["entities"]
     if args.metric_for_best_model == "f1":
         args.metric_for_best_model = TASKS[model.task].metric  # there is no F1 where the spans are given
     if args.frozen_encoder_epochs:

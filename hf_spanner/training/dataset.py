@@ -44,6 +44,10 @@ class NestedNerDataset(Dataset[dict[str, Any]]):
     def __getitem__(self, index: int) -> dict[str, Any]:
         return self.items[index]
 
+    def suits(self, config: NestedNerConfig) -> bool:
+        """Whether a model of this configuration reads the sentences as they are encoded here."""
+        return _encoding(config) == _encoding(self.config)
+
     def gold(self) -> list[list[Entity]]:
         """The gold entities of every sentence."""
         return [[Entity(e["start"], e["end"], e["label"]) for e in s["entities"]] for s in self.sentences]
@@ -56,3 +60,10 @@ class NestedNerDataset(Dataset[dict[str, Any]]):
             reading.join([windows[index, number] for number in range(len(reading.windows))], overlap)
             for index, reading in enumerate(self.readings)
         ]
+
+
+def _encoding(config: NestedNerConfig) -> tuple[Any, ...]:
+    """What the encoding of sentences hangs on."""
+    inputs = config.word_inputs()
+    made = None if inputs is None else vars(inputs)
+    return config.labels, config.max_subwords, config.context_sentences, config.reach(), made

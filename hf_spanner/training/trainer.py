@@ -5,7 +5,7 @@ import logging
 import math
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
@@ -21,12 +21,15 @@ from transformers import (
     ProgressCallback,
     Trainer,
     TrainerCallback,
+    TrainingArguments,
+    set_seed,
 )
 from transformers.trainer_utils import EvalPrediction, TrainOutput
 
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
+from ..metrics.tasks import TASKS
 from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
 from ..modeling.folders import full_disk_said, whole_or_not_at_all
 from . import checkpoints
@@ -38,9 +41,11 @@ from .lock import locked
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
-from .settings import Choice
 
 logger = logging.getLogger(__name__)
+
+# What data parallelism, compilation, checkpointing and LoRA call the model that they wrap.
+WRAPPERS = ("module", "_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module", "base_model", "model")
 
 
 class NestedNerTrainer(Trainer):
@@ -55,11 +60,15 @@ class NestedNerTrainer(Trainer):
     >>> trainer.train()
     >>> trainer.evaluate(data["test"], metric_key_prefix="test")["test_f1"]
     ```
+
+    `model_init`, a function that builds a model (it may look at the trial), stands in for `model` and makes
+    `hyperparameter_search` work. Plain `TrainingArguments` will do, with one learning rate; so will none.
     """
 
     args: NestedNerTrainingArguments
     model: Any  # a nested NER model, or what data parallelism, compilation or LoRA has wrapped around it
     processing_class: Any  # the tokenizer
+    model_init: Any
     train_dataset: Any
     optimizer: Any
     hub_model_id: Any
@@ -67,23 +76,35 @@ class NestedNerTrainer(Trainer):
     def __init__(
         self,
         model: torch.nn.Module | None = None,
-        args: NestedNerTrainingArguments | None = None,
+        args: TrainingArguments | None = None,
         *,
         train_dataset: Any = None,
         eval_dataset: Any = None,
         processing_class: PreTrainedTokenizerBase | None = None,
+        model_init: Callable[..., torch.nn.Module] | None = None,
         **kwargs: Any,
     ) -> None:
         if processing_class is None:
             raise ValueError("NestedNerTrainer needs the tokenizer: pass `processing_class=load_tokenizer(...)`.")
-        self.processing_class, self.model = (
-            processing_class,
-            model,
-        )  # needed by `encode` before the base class sets them
+        if (model is None) == (model_init is None):
+            raise ValueError("NestedNerTrainer needs a `model`, or a `model_init` that builds one: pass one of them.")
+        args = NestedNerTrainingArguments("tmp_trainer") if args is None else args
+        self.processing_class = processing_class
+        self.train_dataset = self.eval_dataset = None
+        if model_init is not None:  # built once for now: its configuration says how sentences are encoded
+            set_seed(args.seed)
+            self.model_init = model_init
+            first = self.call_model_init()
+            kwargs["model_init"] = lambda: first
+        else:
+            first = model
+            model_of(first).restore_embeddings()  # eight bits cannot be trained
+        self.model = first  # needed by `encode` before the base class sets it
         self._scored: Any = None  # the data set under evaluation: scores need its gold
         self._found: list[list[Entity]] = []  # the entities of the last evaluation
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
+        self._stages: list[TrainerCallback] = []  # of the training, as its arguments ask for them
         self._resumed_from: str | None = None  # the checkpoint, if training goes on from one
         self.predictions: dict[
             str, tuple[list[list[Entity]], NestedNerDataset]
@@ -92,17 +113,13 @@ class NestedNerTrainer(Trainer):
         self.recipe: dict[str, Any] = {}
         kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
         kwargs.setdefault("compute_metrics", self.score)
-        if model is not None:
-            model_of(model).restore_embeddings()  # eight bits cannot be trained
         if isinstance(train_dataset, dict):
             raise ValueError(
                 f"train_dataset has the splits {', '.join(map(repr, train_dataset))}: name the one to train on, "
                 "train_dataset=data['train']."
             )
         train_dataset, eval_dataset = self.encode(train_dataset), self.encode(eval_dataset)
-        self.choice = Choice()  # of settings that nobody gave
-        if args is not None:
-            self.choice = suit_arguments(args, model, train_dataset, eval_dataset)
+        self.choice = suit_arguments(args, model_of(first), train_dataset, eval_dataset)  # what nobody set
         super().__init__(
             model=model,
             args=args,
@@ -111,15 +128,25 @@ class NestedNerTrainer(Trainer):
             processing_class=processing_class,
             **kwargs,
         )
+        self.model_init = model_init
         self._show_progress_as_a_table()
+        self._add_stages()
+
+    def _add_stages(self) -> None:
+        """Add the callbacks that the arguments ask for, in place of those that they asked for before."""
+        for callback in self._stages:
+            self.remove_callback(callback)
+        self._stages = []
         if self.args.max_minutes is not None:  # before the average, which is shown when an evaluation is due
-            self.add_callback(TimeBudget(0 if self.args.eval_strategy == "no" else _windows(self.eval_dataset)))
+            self._stages.append(TimeBudget(0 if self.args.eval_strategy == "no" else _windows(self.eval_dataset)))
         if self.args.patience is not None:
-            self.add_callback(EarlyStoppingCallback(self.args.patience))
+            self._stages.append(EarlyStoppingCallback(self.args.patience))
         if self.args.frozen_encoder_epochs:
-            self.add_callback(FreezeEncoder(self.args.frozen_encoder_epochs))
+            self._stages.append(FreezeEncoder(self.args.frozen_encoder_epochs))
         if self.args.ema_decay is not None:
-            self.add_callback(ExponentialMovingAverage(self.args.ema_decay))
+            self._stages.append(ExponentialMovingAverage(self.args.ema_decay))
+        for callback in self._stages:
+            self.add_callback(callback)
 
     def encode(self, data: Any) -> Any:
         """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise."""
@@ -127,7 +154,68 @@ class NestedNerTrainer(Trainer):
             return data
         if isinstance(data, dict):
             return {name: self.encode(part) for name, part in data.items()}
-        return NestedNerDataset(data, self.processing_class, self.model.config)
+        return NestedNerDataset(data, self.processing_class, model_of(self.model).config)
+
+    # -------------------------------------------------------------------------------------------------------- search
+
+    def hyperparameter_search(
+        self,
+        hp_space: Callable | None = None,
+        compute_objective: Callable[[dict[str, float]], float] | None = None,
+        n_trials: int = 20,
+        direction: str | list[str] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """As in transformers, but by F1 (or what `metric_for_best_model` names), not by the sum of all metrics.
+
+        A trial that keeps its best checkpoint is judged by that one. Trials write to folders `run-N` in `output_dir`.
+        """
+        if self.model_init is None:
+            raise ValueError("A search builds a new model for each trial: pass `model_init` in place of `model`.")
+        if direction is None:
+            direction = "minimize" if self.args.greater_is_better is False else "maximize"
+        try:
+            return super().hyperparameter_search(
+                hp_space, compute_objective or self.objective_of, n_trials, direction, *args, **kwargs
+            )
+        finally:
+            self.hp_search_backend = None
+
+    def objective_of(self, metrics: dict[str, float]) -> float:
+        """What a trial is judged by, after an evaluation: the metric of the best checkpoint, or the last one's."""
+        metric = self.args.metric_for_best_model or TASKS[model_of(self.model).task].metric
+        value, best = metrics[f"eval_{metric.removeprefix('eval_')}"], self.state.best_metric
+        if best is None or not self.args.load_best_model_at_end:
+            return value
+        return min(value, best) if self.args.greater_is_better is False else max(value, best)
+
+    def call_model_init(self, trial: Any = None) -> Any:
+        """A new model; the data is encoded anew if it would read it in another way than the last one."""
+        model = super().call_model_init(trial)
+        inner = model_of(model)
+        inner.restore_embeddings()
+        self.train_dataset = self._encoded_for(inner.config, self.train_dataset)
+        self.eval_dataset = self._encoded_for(inner.config, self.eval_dataset)
+        self.__dict__.pop("reach", None)  # it may be another's
+        return model
+
+    def _encoded_for(self, config: Any, data: Any) -> Any:
+        if isinstance(data, dict):
+            return {name: self._encoded_for(config, part) for name, part in data.items()}
+        if not isinstance(data, NestedNerDataset) or data.suits(config):
+            return data
+        return NestedNerDataset(data.sentences, self.processing_class, config)
+
+    def _hp_search_setup(self, trial: Any) -> None:
+        """The trial's values become arguments; what follows from the arguments follows from these."""
+        super()._hp_search_setup(trial)
+        if self.hp_search_backend is not None and trial is not None:
+            before = self.args.gradient_accumulation_steps
+            suit_arguments(self.args, model_of(self.model), self.train_dataset)
+            if self.args.gradient_accumulation_steps != before:
+                self.create_accelerator_and_postprocess()
+            self._add_stages()
 
     # -------------------------------------------------------------------------------------------------- optimisation
 
@@ -137,12 +225,17 @@ class NestedNerTrainer(Trainer):
         if self.optimizer is not None:
             return self.optimizer
         decayed = set(self.get_decay_parameter_names(model))
+        prefixes = tuple(model_of(model).pretrained_prefixes)
+        head_lr = self.args.head_learning_rate or self.args.learning_rate
         groups: dict[tuple[bool, bool], list] = {}
         for name, parameter in model.named_parameters():
+            if head_lr != self.args.learning_rate and name.rpartition(".")[2] == "_flat_param":
+                raise ValueError(
+                    f"head_learning_rate={head_lr} needs parameters that FSDP keeps apart: set fsdp_use_orig_params."
+                )
             if parameter.requires_grad:
-                in_encoder = name.removeprefix("module.").startswith(tuple(model_of(model).pretrained_prefixes))
+                in_encoder = unwrapped_name(name).startswith(prefixes)
                 groups.setdefault((in_encoder, name in decayed), []).append(parameter)
-        head_lr = self.args.head_learning_rate or self.args.learning_rate
         optimizer_class, kwargs = self.get_optimizer_cls_and_kwargs(self.args, model)
         self.optimizer = optimizer_class(
             [
@@ -220,21 +313,29 @@ class NestedNerTrainer(Trainer):
     def get_test_dataloader(self, test_dataset: Dataset | Iterable):
         return super().get_test_dataloader(self.encode(test_dataset))
 
-    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
+    def train(
+        self, resume_from_checkpoint: str | bool | None = None, trial: Any = None, *args: Any, **kwargs: Any
+    ) -> TrainOutput:
         """Train; with `resume_from_checkpoint=True` from the last checkpoint in `output_dir` that is whole, if any is.
 
         A training that was killed ends, once resumed, with the weights it would have had.
         """
         self._predictions_at: dict[int, dict] = {}
-        folder, writes = str(self.args.output_dir), self.args.should_save
-        with locked(folder) if writes else contextlib.nullcontext():
+        self._terms, self._term_count = {}, 0
+        folder, writes = self._folder(trial), self.args.should_save
+        with locked(str(self.args.output_dir)) if writes else contextlib.nullcontext():
             if writes:
                 checkpoints.remove_unfinished(folder)
-            self._resumed_from = self._checkpoint_to_resume(resume_from_checkpoint)
+            self._resumed_from = self._checkpoint_to_resume(resume_from_checkpoint, folder)
+            if writes and self._resumed_from is None and folder != str(self.args.output_dir):
+                self._empty(folder)
             for average in self._averages():
                 average.resumed_from = self._resumed_from
             begun = monotonic()
-            output = super().train(self._resumed_from, *args, **kwargs)
+            try:
+                output = super().train(self._resumed_from, trial, *args, **kwargs)
+            finally:
+                self.is_in_train = False  # also of a trial that was pruned
             if is_shown(self.args, self.state):
                 print(ending(self.callback_handler.callbacks, self.args, self.state, monotonic() - begun), flush=True)
             if writes and self.args.save_total_limit == 1 and self.state.best_model_checkpoint:
@@ -304,7 +405,7 @@ class NestedNerTrainer(Trainer):
 
     # ---------------------------------------------------------------------------------------------------- checkpoints
 
-    def _checkpoint_to_resume(self, asked: str | bool | None) -> str | None:
+    def _checkpoint_to_resume(self, asked: str | bool | None, folder: str) -> str | None:
         """The checkpoint that was named, or, for True, the last one that is whole; what was skipped is said."""
         if not asked:
             return None
@@ -313,7 +414,6 @@ class NestedNerTrainer(Trainer):
             if fault:
                 raise ValueError(f"Nothing can go on from {asked}: {fault}; name another checkpoint.")
             return str(asked)
-        folder = str(self.args.output_dir)
         found, skipped = checkpoints.newest_intact(folder, with_best=self.args.load_best_model_at_end)
         faults = "; ".join(f"{name}: {fault}" for name, fault in skipped.items())
         if found is None:
@@ -324,9 +424,19 @@ class NestedNerTrainer(Trainer):
             logger.log(level, "Training goes on from %s of %s%s.", found.name, folder, but)
         return str(found)
 
+    def _folder(self, trial: Any) -> str:
+        """The folder of a training: `output_dir`, or a trial's own in it."""
+        return super()._get_output_dir(trial)
+
+    def _empty(self, folder: str) -> None:
+        """Remove the checkpoints of a former search's trial of the same name: nothing tells them from the new ones."""
+        if checkpoints.checkpoints_in(folder):
+            logger.warning("%s holds checkpoints of a former search: they are removed.", folder)
+            checkpoints.remove_all(folder)
+
     def _get_output_dir(self, trial) -> str:
         """Where the base class writes, counts and deletes checkpoints: aside. Whole ones move on from there."""
-        return os.path.join(super()._get_output_dir(trial), checkpoints.ASIDE)
+        return os.path.join(self._folder(trial), checkpoints.ASIDE)
 
     def _save_checkpoint(self, model, trial) -> None:
         """Save a checkpoint whole: under its name there is all of it or nothing, whatever happens meanwhile."""
@@ -416,12 +526,19 @@ class NestedNerTrainer(Trainer):
 
 
 def model_of(model: Any) -> Any:
-    """The model inside whatever data parallelism or compilation has wrapped around it."""
-    while not hasattr(model, "pretrained_prefixes"):
-        model = model.module if hasattr(model, "module") else model._orig_mod
+    """The model inside whatever data parallelism, compilation or LoRA has wrapped around it."""
+    while not hasattr(
+        type(model), "pretrained_prefixes"
+    ):  # a wrapper has the attributes of what is inside, its class not
+        model = next(model._modules[name] for name in WRAPPERS if name in model._modules)
     return model
 
 
 def _windows(data: Any) -> int:
     """How many windows an evaluation reads; of several data sets, all of theirs."""
     return sum(map(_windows, data.values())) if isinstance(data, dict) else 0 if data is None else len(data)
+
+
+def unwrapped_name(name: str) -> str:
+    """The name that a parameter has in the model itself, of whose parts some may be wrapped, too."""
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
