@@ -25,6 +25,7 @@ from ..data import (
     statistics,
     suggest_overlap,
 )
+from ..data.inspection import headlines, inspect
 from ..data.splitting import documents, hold_out, make_folds
 from ..default import folder_of
 from ..evaluation.scoring import score_predictions
@@ -43,6 +44,7 @@ from . import options
 from .arguments import parse_with_recipe
 
 ENCODER = "bert-base-cased"
+LOOKED_THROUGH = 30_000  # sentences
 FOLD_SEED = 42  # the parts of a cross-validation are the same for all models
 
 
@@ -128,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
     command = "hf-spanner train " + shlex.join(argv)
     task = parse(argv, command)
     logging.basicConfig(format="%(message)s", level=logging.INFO if task.args.should_log else logging.ERROR)
-    options.check_reporters(task.args.report_to)
+    options.check_reporters(task.args.report_to or ())
     if task.run.seeds is None and task.run.folds is None:
         run_task(task)
     else:
@@ -216,7 +218,7 @@ def train(task: Task) -> dict[str, Any]:
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
     say(f"{run.approach} on {', '.join(run.data)}: {sizes} sentences")
     say(f"labels: {', '.join(labels)}; overlap: {settings['overlap']}")
-    for line in unlearnable(data):
+    for line in (*unlearnable(data), *worth_knowing(task, data)):
         say(line)
     started = choose_settings(task, data)
     model, tokenizer, lines = start_model(task, labels, data)
@@ -282,8 +284,7 @@ def train(task: Task) -> dict[str, Any]:
 def load_data(task: Task) -> Any:
     """The splits to train on, to choose by and to test on, of all the data that was named."""
     run = task.run
-    start = approach(str(run.approach)).config_class if run.model is None else load_config(run.model)
-    splitter = task.settings.get("word_splitter", start.word_splitter)
+    splitter = splitter_of(task)
     repeats = run.repeats or [1] * len(run.data)
     if len(repeats) != len(run.data) or min(repeats) < 1:
         raise ValueError(f"repeats={repeats} must be a number of at least 1 for each of {', '.join(run.data)}.")
@@ -291,6 +292,13 @@ def load_data(task: Task) -> Any:
         source: load_corpus(source, task, splitter, times) for source, times in zip(run.data, repeats, strict=True)
     }
     return join_corpora(corpora, run.complete)
+
+
+def splitter_of(task: Task) -> str:
+    """How the model will cut raw text into words."""
+    run = task.run
+    start = approach(str(run.approach)).config_class if run.model is None else load_config(run.model)
+    return str(task.settings.get("word_splitter", start.word_splitter))
 
 
 def choose_settings(task: Task, data: Any) -> list[str]:
@@ -338,6 +346,16 @@ def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
         lengths=[entity["end"] - entity["start"] for row in rows for entity in row],
         collapsed_layers=layers,
     )
+
+
+def worth_knowing(task: Task, data: Any) -> list[str]:
+    """What `hf-spanner inspect` would say first, of one corpus of a size that is soon looked through."""
+    if len(task.run.data) > 1 or sum(map(len, data.values())) > LOOKED_THROUGH or not task.args.should_log:
+        return []
+    found = headlines(
+        inspect(data, word_splitter=splitter_of(task)), said=("labels that train lacks", "out of reach", "little data")
+    )
+    return [f"{line} (hf-spanner inspect {task.run.data[0]})" for line in found]
 
 
 def unlearnable(data: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -161,11 +161,15 @@ def inspect(
     return result
 
 
-def headlines(inspection: Inspection) -> list[str]:
-    """The sentences, at most three and of different kinds, that matter most to somebody who is about to train."""
+def headlines(inspection: Inspection, said: Collection[str] = ()) -> list[str]:
+    """The sentences, at most three and of different kinds, that matter most to somebody who is about to train.
+
+    Findings of the kinds that are `said` already are left out.
+    """
     gravest: dict[str, str] = {}
     for finding in inspection.findings:  # the gravest first
-        gravest.setdefault(finding.kind, finding.text)
+        if finding.kind not in said:
+            gravest.setdefault(finding.kind, finding.text)
     return list(gravest.values())[:MOST_HEADLINES]
 
 

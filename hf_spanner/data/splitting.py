@@ -29,9 +29,9 @@ def hold_out(groups: Sequence[Sequence[int]], share: float, seed: int) -> tuple[
     for group in random.Random(seed).sample(list(groups), len(groups)):
         if len(held) + len(group) <= wanted:
             held += group
-    held = held or list(min(groups, key=len))  # all are larger than that
-    kept = sorted(set(sum(map(list, groups), [])) - set(held))
-    return kept, sorted(held)
+    held = held or sorted(map(list, groups), key=len)[0]  # all are larger than that
+    out = set(held)
+    return sorted(index for group in groups for index in group if index not in out), sorted(held)
 
 
 def make_folds(groups: Sequence[Sequence[int]], number: int, seed: int) -> list[list[int]]:

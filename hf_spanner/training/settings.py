@@ -31,9 +31,9 @@ class Pace(NamedTuple):
 
 
 PACES = {  # by what training starts from
-    "trained small": Pace(5e-5, 1e-3, 5, 200),
-    "trained base": Pace(3e-5, 1e-3, 5, 200),
-    "trained large": Pace(1e-5, 1e-3, 5, 200),
+    "trained small": Pace(1e-4, 3e-4, 5, 200),
+    "trained base": Pace(5e-5, 3e-4, 5, 200),
+    "trained large": Pace(2e-5, 3e-4, 5, 200),
     "fresh small": Pace(1e-4, 1e-3, 5, 400),
     "fresh base": Pace(5e-5, 1e-3, 5, 400),
     "fresh large": Pace(2e-5, 1e-3, 5, 400),
@@ -145,7 +145,7 @@ def choose(at_hand: AtHand) -> Choice:
 
     pace, habit = PACES[at_hand.start], HABITS.get(at_hand.approach, Habit({}))
     if not at_hand.trained:
-        put(habit.model, "for a short training (the papers' are long)", choice.model)
+        put(habit.model, "for a short training; the papers' are long", choice.model)
         if at_hand.collapsed_layers:
             put({"fresh_layers": at_hand.collapsed_layers}, "they give all words of a sentence the same", choice.model)
         if habit.capped and at_hand.lengths:
