@@ -1,0 +1,186 @@
+"""F1 against the number of training sentences: ours without flags, and what a user would take instead.
+
+    python scripts/few_shot.py --data litbank/ genia/ --sizes 25 50 100 200 500 1500 --seeds 1 2 3 \\
+        --output_dir runs/few_shot --results model_cards/few_shot.jsonl
+    python scripts/few_shot.py --plot model_cards/few_shot.jsonl --output_dir model_cards
+
+Three systems on the same sentences: the default model trained on, `span_ner` on a small encoder, and transformers'
+token classification on that encoder with BIO tags of the outermost entities, as long as ours, scored on all entities.
+Rows that are there are not measured again.
+"""
+
+import argparse
+import json
+import math
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForTokenClassification,
+    DataCollatorForTokenClassification,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+from hf_spanner import load_nested_ner, load_tokenizer
+from hf_spanner.benchmarks.sweep import draw, measure, read_rows, spread
+from hf_spanner.data import entities_to_tags, label_names
+from hf_spanner.metrics import score_entities
+from hf_spanner.modeling.decoding import Entity, resolve_overlaps
+from hf_spanner.modeling.tagging import bio_entities
+from hf_spanner.training.settings import BATCH, PACES
+
+TAGGER = "transformers' token classification"
+
+
+def outermost(sentence: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """The entities that BIO tags can say: of overlapping ones the longest."""
+    scored = [Entity(e["start"], e["end"], e["label"], float(e["end"] - e["start"])) for e in sentence["entities"]]
+    return [(e.start, e.end, e.label) for e in resolve_overlaps(scored, "flat")]
+
+
+def tagger(data: str, size: int, seed: int, encoder: str, folder: Path, test: int | None) -> dict[str, Any]:
+    """Train transformers' token classification, and score it on all entities of the test split."""
+    splits = load_nested_ner(str(draw(data, size, seed, folder / "data", 200, test)))
+    tags = ["O", *(f"{prefix}-{label}" for label in label_names(splits) for prefix in "BI")]
+    tokenizer = load_tokenizer(encoder)
+
+    def encode(sentence: dict[str, Any]) -> dict[str, Any]:
+        words = entities_to_tags(outermost(sentence), len(sentence["tokens"]))
+        encoded = tokenizer(sentence["tokens"], is_split_into_words=True, truncation=True)
+        ids = encoded.word_ids()
+        first = [i for i, word in enumerate(ids) if word is not None and word != ids[i - 1]]
+        labels = [tags.index(words[word]) if i in first else -100 for i, word in enumerate(ids)]
+        return {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"], "labels": labels}
+
+    set_seed(seed)
+    model = AutoModelForTokenClassification.from_pretrained(encoder, num_labels=len(tags), dtype=torch.float32)
+    pace = PACES["fresh small"]
+    train = [encode(sentence) for sentence in splits["train"]]
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(
+            str(folder / "tagger"),
+            learning_rate=pace.encoder,
+            per_device_train_batch_size=BATCH,
+            per_device_eval_batch_size=32,
+            max_steps=pace.passes * math.ceil(len(train) / BATCH) + pace.steps,
+            warmup_steps=0.1,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            seed=seed,
+        ),
+        train_dataset=train,
+        data_collator=DataCollatorForTokenClassification(tokenizer),
+    )
+    trainer.train()
+    gold = list(splits["test"])
+    prediction = trainer.predict([encode(sentence) for sentence in gold])
+    found = []
+    for scores, labels in zip(prediction.predictions, prediction.label_ids, strict=True):
+        best = scores[labels != -100].argmax(-1).tolist()
+        found.append(bio_entities(best, [1.0] * len(best), label_names(splits)))
+    shutil.rmtree(folder / "tagger", ignore_errors=True)
+    score = score_entities(found, [sentence["entities"] for sentence in gold])
+    return {
+        "corpus": Path(data).name,
+        "size": size,
+        "seed": seed,
+        "start": TAGGER,
+        "test": round(100 * score["f1"], 2),
+    }
+
+
+def plot(rows: list[dict[str, Any]], folder: Path) -> Path:
+    """One panel a corpus: the mean over seeds, and every run as a point."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    corpora = sorted({row["corpus"] for row in rows})
+    figure, axes = plt.subplots(1, len(corpora), figsize=(5 * len(corpora), 4), squeeze=False, sharey=True)
+    for axis, corpus in zip(axes[0], corpora, strict=True):
+        for start in dict.fromkeys(row["start"] for row in rows):
+            runs: dict[int, list[float]] = {}
+            for row in rows:
+                if (row["corpus"], row["start"]) == (corpus, start):
+                    runs.setdefault(row["size"], []).append(row["test"])
+            sizes = sorted(runs)
+            (line,) = axis.plot(sizes, [sum(runs[n]) / len(runs[n]) for n in sizes], marker="o", label=start)
+            for size in sizes:
+                axis.scatter([size] * len(runs[size]), runs[size], s=8, color=line.get_color(), alpha=0.5)
+        axis.set(xscale="log", title=corpus, xlabel="training sentences")
+        axis.set_xticks(sorted({row["size"] for row in rows}), labels=sorted({row["size"] for row in rows}))
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+    axes[0][0].set_ylabel("test F1")
+    axes[0][0].legend(fontsize=8)
+    figure.tight_layout()
+    file = folder / "few_shot.png"
+    figure.savefig(file, dpi=120)
+    return file
+
+
+def few_shot_table(rows: list[dict[str, Any]]) -> str:
+    """A line for each corpus and system, a column a size: mean ± standard deviation of the test F1."""
+    sizes = sorted({row["size"] for row in rows})
+    lines = ["| | | " + " | ".join(f"{size:,}" for size in sizes) + " |", "|---|---" + "|---:" * len(sizes) + "|"]
+    for corpus, start in dict.fromkeys((row["corpus"], row["start"]) for row in rows):
+        cells = []
+        for size in sizes:
+            runs = [row["test"] for row in rows if (row["corpus"], row["start"], row["size"]) == (corpus, start, size)]
+            cells.append(f"{spread(runs)} ({len(runs)})" if runs else "")
+        lines.append(f"| {corpus} | {start} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--data", nargs="+", default=[], help="folders with train, validation and test files")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[25, 50, 100, 200, 500, 1500])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--encoder", default="sentence-transformers/all-MiniLM-L6-v2", help="a Hub id or a folder")
+    parser.add_argument("--systems", nargs="+", default=["default", "fresh", "tagger"], help="which of the three")
+    parser.add_argument("--test", type=int, help="read so many test sentences only")
+    parser.add_argument("--output_dir", default="runs/few_shot")
+    parser.add_argument("--results", default="runs/few_shot.jsonl", help="one line a run")
+    parser.add_argument("--plot", metavar="FILE", help="measure nothing: table and plot of the results that are there")
+    args = parser.parse_args()
+    folder = Path(args.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    if args.plot is not None:
+        rows = read_rows(Path(args.plot))
+        print(few_shot_table(rows))
+        print(plot(rows, folder))
+        return
+    results = Path(args.results)
+    results.parent.mkdir(parents=True, exist_ok=True)
+    flags = {"default": "--model default", "fresh": f"--approach span_ner --encoder {shlex.quote(args.encoder)}"}
+    names = {"default": "the default model", "fresh": "span_ner on a small encoder", "tagger": TAGGER}
+    for seed in args.seeds:
+        for size in args.sizes:
+            for data in args.data:
+                for system in args.systems:
+                    done = {(row["corpus"], row["size"], row["seed"], row["start"]) for row in read_rows(results)}
+                    if (Path(data).name, size, seed, names[system]) in done:
+                        continue
+                    if system == "tagger":
+                        row = tagger(data, size, seed, args.encoder, folder, args.test)
+                    else:
+                        row = measure(data, size, seed, shlex.split(flags[system]), "", folder, 200, args.test)
+                    row["start"] = names[system]
+                    with results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(row) + "\n")
+                    print(Path(data).name, size, seed, names[system], row["test"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
