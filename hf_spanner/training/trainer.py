@@ -212,7 +212,8 @@ class NestedNerTrainer(Trainer):
         super()._hp_search_setup(trial)
         if self.hp_search_backend is not None and trial is not None:
             before = self.args.gradient_accumulation_steps
-            suit_arguments(self.args, model_of(self.model), self.train_dataset)
+            self.args.unset = set()  # the trial has its own
+            suit_arguments(self.args, model_of(self.model), self.train_dataset, self.eval_dataset)
             if self.args.gradient_accumulation_steps != before:
                 self.create_accelerator_and_postprocess()
             self._add_stages()

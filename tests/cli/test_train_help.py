@@ -43,7 +43,7 @@ def test_the_help_shows_options_that_exist_with_their_defaults(capsys, tmp_path)
     settings = {name: default for name, _, default in settings_of(APPROACHES["span_ner"].config_class)}
     listed = [name for name in names(text) if name not in ("help", "help-all")]
     assert listed == [name for part in USED.values() for name in part if name in options or name in settings]
-    assert "[5e-05]" in text and "[20.0]" in text and f"[{settings['max_span_length']}]" in text
+    assert f"[{settings['max_span_length']}]" in text
     for name in listed:  # each is understood
         values = {"bool": "true", "str": "x", "int": "3", "float": "0.5"}
         kind = str(options[name].type) if name in options else "int"

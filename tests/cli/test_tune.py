@@ -82,7 +82,8 @@ def test_a_search_ends_in_a_recipe_that_trains_to_the_same_score(tune, data, tmp
 
 def test_time_ends_a_search_and_validation_data_is_held_out_and_said(tune, data, tmp_path, capsys):
     (tmp_path / "one").mkdir()
-    shutil.copy(data / "train.jsonl", tmp_path / "one")
+    rows = [{**json.loads(line), "doc_id": None} for line in (data / "train.jsonl").read_text().splitlines()]
+    (tmp_path / "one" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert tune("--trials", "50", "--minutes", "0.0001", source=tmp_path / "one") == 0
     assert "No validation split: 1 of 5 training sentences are held out." in capsys.readouterr().out
     assert [state for state, _ in trials_in(tmp_path / "search")] == ["COMPLETE"]  # the one under way is finished
