@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from .boundary_smoothing import smooth_targets
 from .configuration_nested_ner import NestedNerConfig
-from .spans import first_labels, sample_negatives, span_mask, span_targets
+from .spans import cut_spans, first_labels, sample_negatives, span_mask, span_targets
 
 
 @dataclass
@@ -19,6 +19,24 @@ class Gold:
 
     entities: torch.Tensor  # (B, E, 3) start, end, label id; padded with -1
     annotated_labels: torch.Tensor | None = None  # (B, m), if not every sentence is annotated with every label
+    flat: torch.Tensor | None = None  # (B,), if of some sentences what lies inside or across entities is unknown
+
+    def unknown(self, length: int, max_span: int) -> torch.Tensor | None:
+        """`(B, T, K)`: the spans of which a flat annotation says nothing; None if there are none.
+
+        A corpus that marks outermost names alone does not say that nothing stands inside them.
+        """
+        if self.flat is None:
+            return None
+        return cut_spans(self.entities, length, max_span) & self.flat[:, None, None]
+
+    def require_nested(self, approach: str) -> None:
+        """For approaches whose loss cannot leave a span out."""
+        if self.flat is not None:
+            raise ValueError(
+                f"{approach} cannot leave spans inside flat entities out of its loss: choose an approach that scores "
+                "all spans, such as span_ner, or train without `flat`."
+            )
 
     def require_all_labels(self, approach: str) -> None:
         """For approaches whose loss cannot leave a label out."""
@@ -47,6 +65,9 @@ def grid_loss(
     targets = span_targets(gold.entities, length, max_span, len(config.labels))  # (B, T, K, m)
     mask = span_mask(num_words, length, max_span)
     is_entity = targets.any(-1)
+    unknown = gold.unknown(length, max_span)
+    if unknown is not None:
+        mask = mask & (is_entity | ~unknown)
     if max_negatives is None:
         chosen = mask
     else:

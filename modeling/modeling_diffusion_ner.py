@@ -208,6 +208,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         losses = None
         if gold is not None:
             gold.require_all_labels(self.config.model_type)  # a set prediction is right or wrong as a whole
+            gold.require_nested(self.config.model_type)
             noise = SentenceNoise([None] * len(words), words.device) if self.training else self.noise(states)
             output = self.train_step(words, states, gold.entities, noise)
             losses = output.losses

@@ -28,7 +28,7 @@ from .locate_and_label_spans import (
 from .locate_and_label_tokens import TokenRepresentation
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
-from .spans import fill_cells, first_labels
+from .spans import cuts, fill_cells, first_labels
 from .word_inputs import WORD_INPUTS, WordInputs
 
 
@@ -240,6 +240,8 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             entities = gold.entities
         examples = entities if self.training else None
         seeds = self.propose(states.num_words, examples)
+        if examples is not None and gold is not None and gold.flat is not None:
+            seeds = seeds.at(self.is_known(seeds, gold, self.config.alpha1))
         filter_logits, proposals = self.filter_seeds(reader, seeds, keep_all=examples is not None)
         offsets, spans = self.regress(reader, proposals, keep_all=examples is not None)
         logits = self.classifier(reader, spans)  # (N, classes), Eq. 8-10
@@ -250,7 +252,9 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
                 output.losses["filter"] = self.config.lambda1 * self.filter_loss(seeds, filter_logits, entities)
             if offsets is not None:
                 output.losses["regressor"] = self.config.lambda2 * self.regressor_loss(proposals, offsets, entities)
-            output.losses["classifier"] = self.config.lambda3 * self.classifier_loss(spans, logits, entities)
+            known = spans.start >= 0 if gold is None else self.is_known(spans, gold, self.config.alpha2)
+            classifier_loss = self.classifier_loss(spans.at(known), logits[known], entities)
+            output.losses["classifier"] = self.config.lambda3 * classifier_loss
         return output
 
     def propose(self, num_words: torch.Tensor, entities: torch.Tensor | None) -> Spans:
@@ -264,6 +268,14 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         positive = pair(seeds, entities, len(self.config.labels)).iou >= self.config.alpha1
         ratio, extra = self.config.negative_ratio, self.config.extra_negatives
         return seeds.at(sample_examples(positive, seeds.row, len(num_words), ratio, extra))
+
+    def is_known(self, spans: Spans, gold: Gold, alpha: float) -> torch.Tensor:
+        """`(N,)`: all spans but those inside or across an entity of a flat annotation, unless they belong to it."""
+        if gold.flat is None:
+            return torch.ones_like(spans.start, dtype=torch.bool)
+        inside = cuts(gold.entities, int(torch.cat([spans.end, gold.entities[..., 1].flatten()]).max()))
+        unknown = gold.flat[spans.row] & (inside[spans.row, spans.start] | inside[spans.row, spans.end])
+        return ~unknown | (pair(spans, gold.entities, len(self.config.labels)).iou >= alpha)
 
     def filter_seeds(self, reader: SpanReader, seeds: Spans, keep_all: bool) -> tuple[torch.Tensor | None, Spans]:
         """The filter's logits `(N,)` and the seeds that pass (Eq. 1-3)."""

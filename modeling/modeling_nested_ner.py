@@ -228,6 +228,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         num_words: torch.Tensor | None = None,
         entities: torch.Tensor | None = None,
         annotated_labels: torch.Tensor | None = None,
+        flat: torch.Tensor | None = None,
         output_span_representations: bool = False,
         **kwargs: Any,
     ) -> NestedNerOutput:
@@ -239,6 +240,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             entities: `(B, E, 3)` gold start, end (exclusive), label id; padded with -1.
             annotated_labels: `(B, m)` the labels that a sentence is annotated with, if corpora of different labels are
                 trained together: the others take no part in its loss.
+            flat: `(B,)` whether a sentence is annotated with its outermost entities alone, so that nothing is known of
+                the spans inside or across them: these take no part in its loss.
             output_span_representations: return the spans' pre-logit vectors, if the approach has them.
             **kwargs: `output_hidden_states`, `output_attentions` for the encoder; the inputs by word for which the
                 configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`.
@@ -250,7 +253,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         states = self.encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
         states.output_span_representations = output_span_representations
         states.inference = self.inference_settings(**inference)
-        gold = None if entities is None else Gold(entities, annotated_labels)
+        gold = None if entities is None else Gold(entities, annotated_labels, flat)
         output = self.recognise(states, gold)
         if output_span_representations and output.span_representations is None:
             raise ValueError(f"{self.config.model_type} has no span representations to give; dspert and span_ner do.")

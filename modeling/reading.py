@@ -51,6 +51,7 @@ class TextEncoder:
         entities: Sequence[tuple[int, int, int]] | None = None,
         labels: Collection[str] | None = None,
         stride: int | None = None,
+        flat: bool | None = None,
     ) -> Reading:
         """A text, one window or several.
 
@@ -60,6 +61,7 @@ class TextEncoder:
             entities: gold start, end, label id, or given spans; each goes to the windows that hold it whole.
             labels: those that the text is annotated with, if these are not all.
             stride: words that neighbouring windows share; by default enough for the longest span.
+            flat: whether it is annotated with its outermost entities alone (see `Gold`).
         """
         overlap = self.config.reach().overlap(self.words.capacity) if stride is None else stride
         reading = Reading(self.words.windows(words, overlap), [], labels)
@@ -73,11 +75,13 @@ class TextEncoder:
                 ]
             if labels is not None:
                 item["annotated_labels"] = [label in labels for label in self.config.labels]
+            if flat is not None:
+                item["flat"] = flat
             reading.items.append(item)
         return reading
 
     def cut_sentences(self, sentences: Sequence[Mapping[str, Any]], gold: bool = False) -> list[Reading]:
-        """Records with `tokens` and, where there are any, `doc_id` (for context), `pos`, `labels` and `entities`.
+        """Records with `tokens` and, where there are any, `doc_id` (for context), `pos`, `labels`, `flat`, `entities`.
 
         With `gold` their entities come along, checked. Without, those of a model that types given spans do, without
         their labels.
@@ -92,9 +96,8 @@ class TextEncoder:
                 entities = [(entity["start"], entity["end"], -1) for entity in sentence["entities"]]
             before, after = neighbours(sentences, index, self.config.context_sentences)
             alone += sentence.get("doc_id") is None
-            readings.append(
-                self.cut(sentence["tokens"], before, after, sentence.get("pos"), entities, sentence.get("labels"))
-            )
+            given = {"pos": sentence.get("pos"), "labels": sentence.get("labels"), "flat": sentence.get("flat")}
+            readings.append(self.cut(sentence["tokens"], before, after, entities=entities, **given))
         if alone and self.config.context_sentences:
             logger.warning(
                 "%d of %d sentences have no doc_id: they are read without the sentences around them, which this model "
@@ -175,6 +178,7 @@ class Reader(TextEncoder):
                 chosen = places[first : first + batch_size]
                 batch = self.collate([readings[place.text].items[place.window] for place in chosen])
                 batch.pop("annotated_labels", None)
+                batch.pop("flat", None)
                 spans = batch.pop("entities", None)
                 if self.config.task == "typing" and spans is not None:
                     batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
@@ -262,6 +266,8 @@ def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -
         batch["entities"] = torch.tensor(rows)
     if "annotated_labels" in features[0]:
         batch["annotated_labels"] = torch.tensor([feature["annotated_labels"] for feature in features])
+    if "flat" in features[0]:
+        batch["flat"] = torch.tensor([feature["flat"] for feature in features])
     return batch
 
 

@@ -18,6 +18,28 @@ def span_mask(num_words: torch.Tensor, length: int, max_span: int) -> torch.Tens
     return starts + sizes <= num_words.view(-1, 1, 1)
 
 
+def cuts(entities: torch.Tensor, length: int) -> torch.Tensor:
+    """`(B, T + 1)`: which places between words lie inside an entity. `entities` is `(B, E, 3)`, padded with -1.
+
+    A span that overlaps an entity without containing it, i.e. lies inside it or crosses it, begins or ends at such a
+    place; no other span does.
+    """
+    start, end = entities[..., 0], entities[..., 1]
+    real = (start >= 0) & (end <= length)
+    steps = torch.zeros(len(entities), length + 2, dtype=torch.long, device=entities.device)
+    steps.scatter_add_(1, torch.where(real, start + 1, 0), real.long())
+    steps.scatter_add_(1, torch.where(real, end, 0), -real.long())
+    return steps[:, :-1].cumsum(1) > 0
+
+
+def cut_spans(entities: torch.Tensor, length: int, max_span: int) -> torch.Tensor:
+    """`(B, T, K)`: the spans inside or across an entity, the entities themselves not among them."""
+    inside = cuts(entities, length)
+    starts = torch.arange(length, device=entities.device).view(-1, 1)
+    ends = (starts + torch.arange(1, max_span + 1, device=entities.device)).clamp(max=length)
+    return inside[:, :-1].unsqueeze(2) | inside[:, ends]
+
+
 class SpanList(NamedTuple):
     """The spans of some sizes that lie inside their sentences, as one flat list: nothing is computed for the others.
 

@@ -64,6 +64,13 @@ class RunArguments(VectorArguments):
             "help": "Of several: those known to hold no entity of the others' labels, as examples without them."
         },
     )
+    flat: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Data that marks outermost entities alone: what lies inside or across them is then unknown, not "
+            "absent. 'auto': all data in which no entities overlap."
+        },
+    )
     repeats: list[int] | None = field(
         default=None,
         metadata={
@@ -214,10 +221,13 @@ def train(task: Task) -> dict[str, Any]:
     transformers.set_seed(args.seed)
     data = load_data(task)
     labels = run.labels or label_names(data)
-    settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
+    settings.setdefault("overlap", overlap_of(run, data["train"]))
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
     say(f"{run.approach} on {', '.join(run.data)}: {sizes} sentences")
     say(f"labels: {', '.join(labels)}; overlap: {settings['overlap']}")
+    if "flat" in data["train"].column_names:
+        number = sum(data["train"]["flat"])
+        say(f"flat: of {number:,} training sentences the spans inside or across entities are left out of the loss.")
     for line in (*unlearnable(data), *worth_knowing(task, data)):
         say(line)
     started = choose_settings(task, data)
@@ -291,7 +301,14 @@ def load_data(task: Task) -> Any:
     corpora = {
         source: load_corpus(source, task, splitter, times) for source, times in zip(run.data, repeats, strict=True)
     }
-    return join_corpora(corpora, run.complete)
+    return join_corpora(corpora, run.complete, run.flat)
+
+
+def overlap_of(run: RunArguments, sentences: Any) -> str:
+    """Which predictions may stand together: those that do in the data, unless that says too little."""
+    if run.approach == "seq_ner":
+        return "flat"
+    return "nested" if run.flat else suggest_overlap(sentences)
 
 
 def splitter_of(task: Task) -> str:

@@ -20,7 +20,7 @@ from transformers.utils import CONFIG_NAME
 from transformers.utils import logging as transformers_logging
 
 from .. import __version__
-from ..data import label_names, suggest_overlap
+from ..data import label_names
 from ..harmless import harmless
 from ..hub.record import RECIPE, SETTINGS
 from ..metrics.tasks import TASKS
@@ -33,7 +33,7 @@ from ..training.search import STUDY, Space, fingerprint, finished, make_space, o
 from . import options
 from .arguments import parse_with_recipe
 from .options import read_yaml
-from .train import ENCODER, RunArguments, Task, choose_settings, encoder_of, load_data, start_model
+from .train import ENCODER, RunArguments, Task, choose_settings, encoder_of, load_data, overlap_of, start_model
 
 # Flags that say where, on which machine and how loudly, not what is trained: they stay out of the recipe.
 NOT_OF_THE_RECIPE = (
@@ -105,7 +105,7 @@ def tune(task: Task) -> int:
     data = load_data(task)
     data = {split: data[split] for split in ("train", "validation")}  # of the test data a search knows nothing
     labels = run.labels or label_names(data)
-    settings.setdefault("overlap", suggest_overlap(data["train"]) if run.approach != "seq_ner" else "flat")
+    settings.setdefault("overlap", overlap_of(run, data["train"]))
     source = harmless(" and ".join(Path(name).name for name in run.data))
     say(f"{run.approach} on {source}: {len(data['train']):,} sentences, chosen on {len(data['validation']):,}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ..modeling.words import split_words
-from .describe import label_names
+from .describe import label_names, suggest_overlap
 from .schema import Entity, Sentence, several
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def _joined(group: Sequence[Sentence]) -> Sentence:
     return joined
 
 
-def join_corpora(corpora: Mapping[str, datasets.DatasetDict], complete: Collection[str] = ()) -> datasets.DatasetDict:
+def join_corpora(
+    corpora: Mapping[str, datasets.DatasetDict], complete: Collection[str] = (), flat: Collection[str] = ()
+) -> datasets.DatasetDict:
     """Join corpora of different labels split by split; one alone is returned as it is.
 
     Each sentence gets a column `corpus` and a column `labels`: those of its own corpus. That a biomedical corpus marks
@@ -90,13 +92,20 @@ def join_corpora(corpora: Mapping[str, datasets.DatasetDict], complete: Collecti
         corpora: by name or path; the corpus is called by the last part of it.
         complete: those that hold no entity of the others' labels, although they do not mark them (say, no proteins in
             news). Their sentences have all labels, and so are examples without the others' entities too.
+        flat: those that mark outermost entities alone, by choice and not because there are no others: their training
+            sentences get a column `flat`, and a model learns nothing of the spans inside or across their entities.
+            "auto" stands for all corpora in which no two entities overlap.
     """
     from datasets import DatasetDict, concatenate_datasets
 
+    for option, names in (("complete", complete), ("flat", flat)):
+        if unknown := set(several(option, names)) - set(corpora) - ({"auto"} if option == "flat" else set()):
+            raise ValueError(f"{option} names {sorted(unknown)}, but the corpora are {sorted(corpora)}.")
+    if flat:
+        found = {source for source, data in corpora.items() if "auto" in flat and suggest_overlap(data) == "flat"}
+        corpora = {source: with_flat(data, source in found or source in flat) for source, data in corpora.items()}
     if len(corpora) == 1:
         return next(iter(corpora.values()))
-    if unknown := set(several("complete", complete)) - set(corpora):
-        raise ValueError(f"complete names {sorted(unknown)}, but the corpora are {sorted(corpora)}.")
     names = {source: Path(source).name for source in corpora}
     if len(set(names.values())) < len(names):
         raise ValueError(f"Two corpora have the same name: {sorted(names.values())}. Rename the folder of one.")
@@ -109,3 +118,9 @@ def join_corpora(corpora: Mapping[str, datasets.DatasetDict], complete: Collecti
             part = part.add_column("corpus", [names[source]] * len(part))
             joined.setdefault(split, []).append(part.add_column("labels", [labels] * len(part)))
     return DatasetDict({split: concatenate_datasets(parts) for split, parts in joined.items()})
+
+
+def with_flat(data: datasets.DatasetDict, flat: bool) -> datasets.DatasetDict:
+    """The data with a column that says whether its training sentences are annotated flat."""
+    train = data["train"]
+    return type(data)({**data, "train": train.add_column("flat", [flat] * len(train))})

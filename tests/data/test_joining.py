@@ -37,3 +37,14 @@ def test_bad_names_are_said():
         join_corpora({"news": corpus("PER"), "bio": corpus("DNA")}, complete=["web"])
     with pytest.raises(ValueError, match="same name"):
         join_corpora({"a/news": corpus("PER"), "b/news": corpus("DNA")})
+
+
+def test_flat_corpora_are_declared_or_recognised():
+    flat, nested = corpus("PER"), corpus("PER", "ORG")  # ORG contains PER
+    assert "flat" not in join_corpora({"f": flat})["train"].column_names
+    alone = join_corpora({"f": flat}, flat=["f"])
+    assert list(alone["train"]["flat"]) == [True] and "flat" not in alone["validation"].column_names
+    assert list(join_corpora({"f": flat, "n": nested}, flat=["auto"])["train"]["flat"]) == [True, False]
+    assert list(join_corpora({"f": flat, "n": nested}, flat=["n"])["train"]["flat"]) == [False, True]
+    with pytest.raises(ValueError, match=r"flat names \['x'\], but the corpora are \['f'\]"):
+        join_corpora({"f": flat}, flat=["x"])
