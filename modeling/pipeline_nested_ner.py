@@ -5,7 +5,7 @@ import logging
 import os
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypedDict, overload
 
@@ -84,6 +84,9 @@ class NestedNerPipeline(ChunkPipeline):
 
     - **threshold** (`float` or `dict`): the least score, for all labels or by label. Default: the configuration.
     - **overlap** (`"flat"`, `"nested"`, `"any"`): which entities may stand together. Default: the configuration.
+    - **labels** (`list`): the labels to look for; entities with others are as if the model did not know them.
+    - **label_map** (`dict`): other names for labels on the way out. Two may become one: of entities that are the same
+      then, the best is kept.
     - **head** (`"span"` or `"seq"`): which head of a bundled model predicts.
     - **nesting** (`bool`): add `depth` (0 = outermost) and `parent` (index in the list, or None) to each entity.
     - **word_indices** (`bool`): add `start_word` and `end_word` (exclusive). Default: only for words as input.
@@ -128,6 +131,8 @@ class NestedNerPipeline(ChunkPipeline):
         threshold: float | Mapping[str, float] | None = None,
         overlap: str | None = None,
         head: str | None = None,
+        labels: Collection[str] | None = None,
+        label_map: Mapping[str, str] | None = None,
         nesting: bool | None = None,
         word_indices: bool | None = None,
         is_split_into_words: bool | None = None,
@@ -146,6 +151,11 @@ class NestedNerPipeline(ChunkPipeline):
             thresholds_of(threshold, config.labels)
         if head is not None:
             model.choose_head(head)
+        if isinstance(labels, str):
+            raise ValueError(f"labels={labels!r} is one string, expected several; write [{labels!r}].")
+        for name, chosen in (("labels", labels), ("label_map", label_map)):
+            if unknown := [label for label in chosen or () if label not in config.labels]:
+                raise ValueError(f"{name} names {unknown[0]!r}; this model knows {', '.join(config.labels)}.")
         if stride is not None:
             if stride < 0:
                 raise ValueError(f"stride={stride} must not be negative.")
@@ -155,9 +165,14 @@ class NestedNerPipeline(ChunkPipeline):
                     stride,
                     needed,
                 )
-        preprocess = {"is_split_into_words": is_split_into_words, "delimiter": delimiter, "stride": stride}
+        preprocess = {
+            "is_split_into_words": is_split_into_words,
+            "delimiter": delimiter,
+            "stride": stride,
+            "labels": labels,
+        }
         forward = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
-        postprocess = {"with_nesting": nesting, "word_indices": word_indices}
+        postprocess = {"with_nesting": nesting, "word_indices": word_indices, "label_map": label_map}
 
         def given(params: dict[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in params.items() if value is not None}
@@ -229,7 +244,12 @@ class NestedNerPipeline(ChunkPipeline):
     # ------------------------------------------------------------------------------------------------- text → windows
 
     def preprocess(
-        self, inputs: Any, is_split_into_words: bool = False, delimiter: str = " ", stride: int | None = None
+        self,
+        inputs: Any,
+        is_split_into_words: bool = False,
+        delimiter: str = " ",
+        stride: int | None = None,
+        labels: Collection[str] | None = None,
     ) -> Text:
         before: list[str] = []
         after: list[str] = []
@@ -248,7 +268,7 @@ class NestedNerPipeline(ChunkPipeline):
                 "after=."
             )
         text, words, offsets = self._words(inputs, is_split_into_words, delimiter)
-        reading = self.reader.cut(words, before, after, stride=stride)
+        reading = self.reader.cut(words, before, after, labels=labels, stride=stride)
         return Text(text, offsets, reading, is_split_into_words)
 
     def _words(
@@ -320,8 +340,15 @@ class NestedNerPipeline(ChunkPipeline):
             yield self.postprocess(text, entities, **postprocess_params)
 
     def postprocess(
-        self, text: Text, entities: list[Entity], with_nesting: bool = False, word_indices: bool | None = None
+        self,
+        text: Text,
+        entities: list[Entity],
+        with_nesting: bool = False,
+        word_indices: bool | None = None,
+        label_map: Mapping[str, str] | None = None,
     ) -> list[EntityDict]:
+        if label_map is not None:
+            entities = _renamed(entities, label_map)
         word_indices = text.is_split if word_indices is None else word_indices
         places = nesting(entities) if with_nesting else None
         result: list[EntityDict] = []
@@ -356,6 +383,17 @@ class NestedNerPipeline(ChunkPipeline):
         if self.publish is None:
             return super().push_to_hub(repo_id, **kwargs)
         return self.publish(repo_id, **kwargs)
+
+
+def _renamed(entities: list[Entity], label_map: Mapping[str, str]) -> list[Entity]:
+    """Entities under other labels, in the same order; of those that are the same then, the best."""
+    renamed: dict[tuple[int, int, str], Entity] = {}
+    for entity in entities:
+        label = label_map.get(entity.label, entity.label)
+        known = renamed.get((entity.start, entity.end, label))
+        if known is None or known.score < entity.score:
+            renamed[entity.start, entity.end, label] = entity._replace(label=label)
+    return list(renamed.values())
 
 
 def _join_words(words: Any, delimiter: str) -> tuple[str, list[str], list[tuple[int, int]]]:

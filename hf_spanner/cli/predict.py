@@ -7,14 +7,17 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from transformers.utils import logging
 
+from ..default import folder_of
 from ..harmless import OBEYED
-from ..loading import load_model, pipeline
+from ..hub.publishing import find
+from ..hub.record import RECORD, read_record
+from ..loading import load_config, load_model, pipeline
 from ..report.terminal import render, use_color
-from .options import add_decoding_arguments, decoding_options, make_parser
+from .options import add_decoding_arguments, decoding_options, make_parser, say
 
 EPILOG = """\
 examples:
@@ -31,8 +34,11 @@ characters of that text. Text is UTF-8.
 def main(argv: list[str] | None = None) -> int:
     parser = predict_parser()
     args = parser.parse_intermixed_args(argv)  # texts may stand before and after the options
+    if args.labels == "":
+        say(label_list(args.model))
+        return 0
     source = input_of(args, parser)
-    options = decoding_options(args)
+    options = decoding_options(args) | label_options(args)
     if args.batch_size < 1:
         raise ValueError(f"--batch-size {args.batch_size} must be at least 1.")
 
@@ -48,7 +54,8 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
         for text, entities in results:
             if view:
-                stream.write(render(text, entities, color=color, labels=ner.model.config.labels) + "\n")
+                names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.labels]
+                stream.write(render(text, entities, color=color, labels=names) + "\n")
                 stream.write("\n" if entities else "(no entities)\n\n")
             else:
                 stream.write(as_json(text, entities) + "\n")
@@ -70,6 +77,14 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", help="write to this file")
     parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
+    parser.add_argument(
+        "--labels",
+        nargs="?",
+        const="",
+        metavar="LABEL,...",
+        help="look for these labels only; without a name: list those that the model knows, with examples, and end",
+    )
+    parser.add_argument("--label-map", metavar="LABEL=NAME,...", help="other names for labels, such as person=PER")
     add_decoding_arguments(parser)
     parser.add_argument("--batch-size", type=int, default=32, help="windows of text read at once (default: 32)")
     return parser
@@ -117,6 +132,31 @@ def _decode(data: bytes, where: str) -> str:
             f"{where} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}. "
             "Convert it first, for example with `iconv -f latin1 -t utf-8`."
         ) from None
+
+
+# -------------------------------------------------------------------------------------------------------------- labels
+
+
+def label_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for with --labels and --label-map, for the pipeline."""
+    options: dict[str, Any] = {}
+    if args.labels is not None:
+        options["labels"] = [name.strip() for name in args.labels.split(",")]
+    if args.label_map is not None:
+        pairs = [part.split("=", 1) for part in args.label_map.split(",")]
+        if any(len(pair) < 2 for pair in pairs):
+            raise ValueError(f"Cannot read --label-map {args.label_map!r}: write person=PER,place=LOC.")
+        options["label_map"] = {label.strip(): name.strip() for label, name in pairs}
+    return options
+
+
+def label_list(model: str) -> str:
+    """The labels of a model, a line each, with examples from its training if there is a record of it."""
+    seen = read_record(find(folder_of(model), RECORD)).get("labels", {})
+    labels = load_config(model).labels
+    width = max(map(len, labels))
+    rows = (f"{label:<{width}}  {', '.join(seen.get(label, {}).get('examples', []))}".rstrip() for label in labels)
+    return "\n".join(rows)
 
 
 # ---------------------------------------------------------------------------------------------------------- prediction

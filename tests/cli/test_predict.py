@@ -167,3 +167,22 @@ def test_a_checkpoint_of_another_task_is_explained(predict, tmp_path):
     BertForTokenClassification(config).save_pretrained(tmp_path)
     code, _, err = predict(TEXT, model=str(tmp_path))
     assert code == 2 and "is a 'bert' checkpoint of another task" in err
+
+
+def test_labels_are_chosen_and_renamed(predict):
+    assert found(predict(TEXT, "--labels", "LOC,DATE")[1]) == EXPECTED[1:]
+    assert found(predict(TEXT, "--label-map", "LOC=place, DATE=time")[1])[1:] == [
+        ("place", "Rotterdam"),
+        ("time", "Monday"),
+    ]
+    code, _, err = predict(TEXT, "--labels", "CITY")
+    assert code == 2 and "labels names 'CITY'; this model knows DATE," in err
+    code, _, err = predict(TEXT, "--label-map", "LOC")
+    assert code == 2 and "write person=PER,place=LOC" in err
+
+
+def test_labels_without_a_name_lists_those_of_the_model_with_examples(predict):
+    code, out, _ = predict("--labels")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()][:3] == ["DATE", "LOC", "ORG"]
+    code, out, _ = predict("--labels", model="default")
+    assert code == 0 and "time" in out and any(line.startswith("protein") and "," in line for line in out.splitlines())

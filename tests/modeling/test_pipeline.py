@@ -303,3 +303,46 @@ def test_a_model_in_training_is_left_in_training(tokenizer):
     ner.model.train()
     first = ner("the mayor of New York")
     assert ner.model.training and ner("the mayor of New York") == first
+
+
+# -------------------------------------------------------------------------------------------------------------- labels
+
+SENTENCE = "the mayor of New York met the head of the Bank of England in London"
+
+
+def test_labels_that_are_not_asked_for_are_as_if_unknown(ner):
+    everything = ner(SENTENCE, threshold=0.0, overlap="any")
+    assert len({e["entity_group"] for e in everything}) > 1
+    for label in LABELS:
+        found = ner(SENTENCE, threshold=0.0, overlap="any", labels=[label])
+        assert scores(found) == scores([e for e in everything if e["entity_group"] == label])
+    # a label that is left out takes no room either
+    flat = ner(SENTENCE, threshold=0.0, overlap="flat", labels=[LABELS[0]])
+    assert flat and {e["entity_group"] for e in flat} == {LABELS[0]}
+    assert ner(SENTENCE, threshold=0.0, labels=[]) == []
+
+
+def test_labels_are_renamed_on_the_way_out_and_duplicates_merge(ner):
+    before = ner(SENTENCE, threshold=0.0, overlap="any")
+    renamed = ner(SENTENCE, threshold=0.0, overlap="any", label_map={LABELS[0]: "x"})
+    names = [("x" if e["entity_group"] == LABELS[0] else e["entity_group"]) for e in before]
+    assert [e["entity_group"] for e in renamed] == names
+    merged = ner(SENTENCE, threshold=0.0, overlap="any", label_map=dict.fromkeys(LABELS, "one"), nesting=True)
+    best: dict = {}
+    for e in before:
+        best[e["start"], e["end"]] = max(e["score"], best.get((e["start"], e["end"]), 0))
+    assert {(e["start"], e["end"]): e["score"] for e in merged} == pytest.approx(best)
+    assert len(merged) == len(best) and all(e["parent"] is None or e["parent"] < i for i, e in enumerate(merged))
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"labels": ["PERSON"]}, "labels names 'PERSON'; this model knows"),
+        ({"labels": "PER"}, "labels='PER' is one string"),
+        ({"label_map": {"PERSON": "PER"}}, "label_map names 'PERSON'; this model knows"),
+    ],
+)
+def test_unknown_labels_are_refused_with_those_that_are_known(ner, given, message):
+    with pytest.raises(ValueError, match=message):
+        ner(SENTENCE, **given)
