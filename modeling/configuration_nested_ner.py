@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
 
-from .decoding import check_overlap
+from .decoding import Calibration, check_overlap
 from .word_inputs import WordInputs
 from .words import SPLITTERS
 
@@ -72,6 +72,8 @@ class NestedNerConfig(PreTrainedConfig):
         word_splitter: how raw text is cut into words: `"compound"`, `"fine"` or `"whitespace"` (see `words.py`).
         overlap: which predictions may stand together: `"flat"`, `"nested"` (no crossing) or `"any"`.
         threshold: the least score of a prediction: one number, a dict by label, or None (it must beat "none").
+        calibration: points (score, share of right answers) of a rising line that makes scores mean something; None
+            for scores as they are. `threshold` is in calibrated scores.
         context_sentences: how many neighbouring sentences of the same document are read, on either side, for context.
         multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
         exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
@@ -109,6 +111,7 @@ class NestedNerConfig(PreTrainedConfig):
     word_splitter: str = "compound"
     overlap: str = "nested"
     threshold: float | dict[str, float] | None = None
+    calibration: list[list[float]] | None = None
     context_sentences: int = 0
     multi_label: bool = False
     exclusive_labels: bool = False
@@ -155,6 +158,8 @@ class NestedNerConfig(PreTrainedConfig):
         if not 0 <= self.boundary_smoothing < 1:
             raise ValueError(f"boundary_smoothing={self.boundary_smoothing} must be at least 0 and less than 1.")
         self.check_range("smoothing_size", least=1)
+        if self.calibration is not None:
+            Calibration(self.calibration)
         self.check_range("bundle_weight", least=0, most=1)
 
     def check_choice(self, name: str, choices: Iterable[str]) -> None:

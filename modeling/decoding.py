@@ -1,7 +1,9 @@
 """From scores to entities: candidates, thresholds and what to do where they overlap. Pure functions."""
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -138,6 +140,32 @@ def nesting(entities: list[Entity]) -> list[tuple[int, int | None]]:
                 shortest[place] = own
             place += place & -place
     return result
+
+
+class Calibration:
+    """Scores as shares of right answers: a rising line from (0, 0) to (1, 1) through `points` (score, share)."""
+
+    def __init__(self, points: Iterable[Sequence[float]]):
+        line = [(0.0, 0.0), *((float(score), float(share)) for score, share in points), (1.0, 1.0)]
+        self.line = sorted(set(line))
+        if not all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(self.line)):
+            raise ValueError(f"calibration={points!r} must rise from 0 to 1, as `hf-spanner tune-threshold` makes it.")
+
+    def __call__(self, score: float) -> float:
+        """The share of right answers among those with a score."""
+        return interpolate(self.line, score)
+
+    def inverse(self, share: float) -> float:
+        """The score that stands for a share."""
+        return interpolate([(y, x) for x, y in self.line], share)
+
+
+def interpolate(line: Sequence[tuple[float, float]], x: float) -> float:
+    """The height of a line through points at `x`."""
+    right = min(max(bisect_right(line, (x, math.inf)), 1), len(line) - 1)
+    (x0, y0), (x1, y1) = line[right - 1], line[right]
+    share = (x - x0) / (x1 - x0)
+    return (1 - share) * y0 + share * y1  # exact at both ends
 
 
 def thresholds_of(threshold: float | Mapping[str, float] | None, labels: list[str]) -> list[float | None]:

@@ -11,7 +11,7 @@ from transformers import initialization as init
 from transformers.utils import ModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
-from .decoding import Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
+from .decoding import Calibration, Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
 from .encoders import (
     CompactVocabulary,
     Int8Embedding,
@@ -334,6 +334,9 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         """
         threshold = self.config.threshold if threshold is None else threshold
         thresholds = thresholds_of(threshold, self.config.labels)
+        rise = None if self.config.calibration is None else Calibration(self.config.calibration)
+        if rise is not None:
+            thresholds = [None if share is None else rise.inverse(share) for share in thresholds]
         head = self.choose_head(head)
         if head == "seq":
             logits = output.tag_logits
@@ -347,6 +350,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             found = self.candidates(output, thresholds)
             if self.config.exclusive_labels:
                 found = [best_labels(entities) for entities in found]
+        if rise is not None:
+            found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
         return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
 
     def choose_head(self, head: str | None) -> str:

@@ -6,9 +6,11 @@ from typing import Any
 
 from ..data.splits import load_split
 from ..evaluation import f1_at, tune_threshold, tune_thresholds
+from ..evaluation.calibration import calibration_error, fit_calibration
 from ..evaluation.thresholds import predict_candidates, write_threshold
 from ..loading import load_model
 from ..metrics import score_entities
+from ..modeling.decoding import Calibration, Entity
 from .options import add_data_arguments, make_parser, parse_with_data, say
 
 
@@ -17,6 +19,11 @@ def main(argv: list[str] | None = None) -> int:
     add_data_arguments(parser, split="validation")
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
     parser.add_argument("--per-label", action="store_true", help="a threshold for each label, not one for all")
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="make scores mean something, too: of entities with score 0.8 about 80 %% are right; --save keeps it",
+    )
     parser.add_argument("--overlap", choices=["flat", "nested", "any"], help="default: the model's configuration")
     parser.add_argument("--head", choices=["span", "seq"], help="which head of a bundled model predicts")
     parser.add_argument("--save", action="store_true", help="write the threshold into the model's config.json")
@@ -26,6 +33,8 @@ def main(argv: list[str] | None = None) -> int:
     if args.save and not config.is_file():
         raise ValueError(f"--save needs a folder, and {args.model} is none: download the model first.")
     model, tokenizer = load_model(args.model)
+    if args.calibrate:
+        model.config.calibration, model.config.threshold = None, uncalibrated(model.config)
     if model.task == "typing":
         raise ValueError(f"{args.model} types spans that it is given: there is no threshold to tune.")
     sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
@@ -49,11 +58,47 @@ def main(argv: list[str] | None = None) -> int:
     say(f"{args.model} on {args.data} ({split}, {len(sentences):,} sentences)")
     say(f"as it is   F1 {now:.4f}  {before}")
     say(f"tuned      F1 {tuned:.4f}  threshold {json.dumps(threshold, ensure_ascii=False)}")
+    found: dict[str, Any] = {}
+    if args.calibrate:
+        points = fit_calibration(candidates, gold, overlap)
+        before, after = calibration_errors(candidates, gold, overlap, threshold)
+        rise = Calibration(points)
+        if args.per_label:
+            threshold = {label: round(rise(score), 4) for label, score in threshold.items()}
+        else:
+            threshold = round(rise(threshold), 4)
+        found = {"calibration": points}
+        say(f"calibrated: error {100 * before:.1f} before, {100 * after:.1f} after (each half by the other's line)")
+        say(f"the threshold is then {json.dumps(threshold, ensure_ascii=False)}")
     if not args.save:
         return 0
-    if tuned <= now:
+    if tuned <= now and not args.calibrate:
         say("Nothing is saved: the tuned threshold is not better.")
         return 0
-    write_threshold(config, threshold)
+    write_threshold(config, threshold, **found)
     say(f"Saved to {config}")
     return 0
+
+
+def calibration_errors(
+    candidates: list[list[Entity]], gold: list[Any], overlap: str, threshold: Any
+) -> tuple[float, float]:
+    """The calibration error of what reaches the threshold: as scores are, and with a line fitted on the other half."""
+    limit = threshold.get if isinstance(threshold, dict) else lambda label: threshold
+    kept = [[entity for entity in row if entity.score >= limit(entity.label)] for row in candidates]
+    halves = [slice(0, None, 2), slice(1, None, 2)]
+    errors = [
+        calibration_error(kept[a], gold[a], overlap, fit_calibration(candidates[b], gold[b], overlap))
+        for a, b in (halves, reversed(halves))
+    ]
+    return calibration_error(kept, gold, overlap), sum(errors) / 2
+
+
+def uncalibrated(config: Any) -> Any:
+    """The threshold in scores as they were before a former calibration."""
+    if config.calibration is None or config.threshold is None:
+        return config.threshold
+    rise = Calibration(config.calibration)
+    if isinstance(config.threshold, dict):
+        return {label: rise.inverse(share) for label, share in config.threshold.items()}
+    return rise.inverse(config.threshold)

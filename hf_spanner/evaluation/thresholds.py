@@ -121,11 +121,11 @@ def f1_at(
     return f1
 
 
-def write_threshold(config: str | Path, threshold: float | dict[str, float]) -> None:
-    """Set the threshold in a saved configuration and leave the rest as it is."""
+def write_threshold(config: str | Path, threshold: float | dict[str, float], **more: Any) -> None:
+    """Set the threshold (and what else is given) in a saved configuration and leave the rest as it is."""
     config = Path(config)
     content = json.loads(config.read_text(encoding="utf-8"))
-    content["threshold"] = threshold
+    content |= {"threshold": threshold, **more}
     aside = config.with_name("config.json.tmp")
     aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(aside, config)
@@ -133,7 +133,7 @@ def write_threshold(config: str | Path, threshold: float | dict[str, float]) -> 
 
 def _columns(found: Sequence[Sequence[Entity]], references: References) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Score, correctness and label of every candidate."""
-    gold = [_triples(row) for row in references]
+    gold = [gold_triples(row) for row in references]
     rows = [(e.score, tuple(e[:3]) in gold[i], e.label) for i, row in enumerate(found) for e in row]
     scores, correct, names = zip(*rows, strict=True) if rows else ((), (), ())
     return np.array(scores, dtype=float), np.array(correct, dtype=bool), np.array(names, dtype=object)
@@ -151,9 +151,10 @@ def _choices(scores: np.ndarray, correct: np.ndarray) -> list[tuple[float, int, 
     return list(zip(((edges[kept] + edges[kept + 1]) / 2).tolist(), kept.tolist(), right[kept].tolist(), strict=True))
 
 
-def _triples(row: Iterable[Any]) -> set[tuple[Any, ...]]:
+def gold_triples(row: Iterable[Any]) -> set[tuple[Any, ...]]:
+    """The gold entities of a sentence as (start, end, label)."""
     return {(e["start"], e["end"], e["label"]) if isinstance(e, Mapping) else tuple(e[:3]) for e in row}
 
 
 def _support(references: References) -> int:
-    return sum(len(_triples(row)) for row in references)
+    return sum(len(gold_triples(row)) for row in references)
