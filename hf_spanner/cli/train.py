@@ -29,10 +29,10 @@ from ..data.inspection import headlines, inspect
 from ..data.splitting import documents, hold_out, make_folds
 from ..default import folder_of
 from ..evaluation.scoring import score_predictions
-from ..hub.publishing import write_companions, write_summary
+from ..hub.publishing import publish, write_companions, write_summary
 from ..hub.record import RECORD, base_model, hub_id, read_record, training_record
-from ..hub.several import summarise, summary_table
-from ..loading import load_config, load_tokenizer
+from ..hub.several import SUMMARY, summarise, summary_table
+from ..loading import load_config, load_model, load_tokenizer
 from ..metrics import format_scores
 from ..modeling.folders import full_disk_said
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
@@ -198,6 +198,9 @@ def run_task(task: Task) -> dict[str, Any]:
 def train_several(task: Task, again: Callable[[], Task]) -> None:
     """Train with several seeds, or on several parts of the data, each in a folder of its own; then mean and spread."""
     folder, seeds, folds = task.folder, task.run.seeds, task.run.folds
+    if task.run.resume and (folder / SUMMARY).is_file():
+        task.say(f"All trainings in {folder} are finished ({SUMMARY}): there is nothing to resume.")
+        return
     check_room(task.run, task.args)
     records: dict[str, dict[str, Any]] = {}
     for number in seeds or range(int(folds or 0)):
@@ -213,6 +216,9 @@ def train_several(task: Task, again: Callable[[], Task]) -> None:
         write_summary(folder, summary, take_best=bool(seeds))
         if seeds:
             task.say(f"\n{folder} has the model of {summary['best']}, the best on validation data.")
+        if seeds and task.args.push_to_hub:
+            hub = {"private": task.args.hub_private_repo, "token": task.args.hub_token}
+            publish(load_model(str(folder))[0], task.args.hub_model_id or folder.name, **hub)
 
 
 def train(task: Task) -> dict[str, Any]:
@@ -248,7 +254,8 @@ def train(task: Task) -> dict[str, Any]:
     for line in (*trainer.choice.lines(), *trainer.reach.values()):
         say(line)
     built_on = base_model(
-        run.model or (None if model.config.encoder_config is None else run.encoder), otherwise=recipe.get("encoder")
+        run.model or (None if model.config.encoder_config is None else run.encoder or ENCODER),
+        otherwise=recipe.get("encoder"),
     )
     if run.overwrite:
         trainer.accelerator.wait_for_everyone()  # all have read what they start from

@@ -16,7 +16,7 @@ LONGEST = (12, 40)  # the least and the highest cap on the words of an entity th
 REACHED = 0.99  # of the entities in training and validation data, under that cap
 EVALUATIONS = (3, 8)  # in a training: the least and the most
 PATIENCE = 4  # evaluations without a better score
-ENOUGH = 30  # validation sentences: fewer choose no checkpoint
+ENOUGH = 300  # validation sentences: by fewer a checkpoint is chosen for its luck, and the last is as good
 COLLAPSED = 0.3  # of their variance words have within a sentence, in a layer that tells sentences apart and not words
 SIZES = {"small": 512, "base": 896}  # the widest hidden state of such an encoder; a wider one is large
 
@@ -31,9 +31,9 @@ class Pace(NamedTuple):
 
 
 PACES = {  # by what training starts from
-    "trained small": Pace(1e-4, 3e-4, 5, 200),
-    "trained base": Pace(5e-5, 3e-4, 5, 200),
-    "trained large": Pace(2e-5, 3e-4, 5, 200),
+    "trained small": Pace(1e-4, 5e-4, 5, 200),
+    "trained base": Pace(5e-5, 5e-4, 5, 200),
+    "trained large": Pace(2e-5, 5e-4, 5, 200),
     "fresh small": Pace(1e-4, 1e-3, 5, 400),
     "fresh base": Pace(5e-5, 1e-3, 5, 400),
     "fresh large": Pace(2e-5, 1e-3, 5, 400),

@@ -43,6 +43,8 @@ def test_several_seeds_end_in_the_best_model_with_mean_and_spread(encoder_folder
     best, _ = load_model(str(folder / summary["best"]))
     assert all((a == b).all() for a, b in zip(model.state_dict().values(), best.state_dict().values(), strict=True))
     # finished: not trained again, and not replaced
+    assert train(encoder_folder, data, folder, "--seeds", "1", "2", "--resume") == 0
+    assert "All trainings in" in capsys.readouterr().out
     assert train(encoder_folder, data, folder, "--seeds", "1", "2") == 2
     assert "holds a finished model" in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def at_hand(**known):
     return AtHand(
-        **{"approach": "biaffine_ner", "trained": True, "width": 384, "sentences": 50, "validation": 100} | known
+        **{"approach": "biaffine_ner", "trained": True, "width": 384, "sentences": 50, "validation": 400} | known
     )
 
 
@@ -34,7 +34,8 @@ def test_fifty_sentences_by_hand():
     steps = 7 * pace.passes + pace.steps  # 50 sentences are 7 batches of 8
     passes = -(-steps // 7)
     assert choice.training["num_train_epochs"] == passes
-    assert choice.training["eval_steps"] == choice.training["save_steps"] == -(-passes * 7 // EVALUATIONS[1])
+    often = min(2 * passes * 50 // 400, EVALUATIONS[1])  # as reading is a third of learning
+    assert choice.training["eval_steps"] == choice.training["save_steps"] == -(-passes * 7 // often)
     assert (choice.training["learning_rate"], choice.training["head_learning_rate"]) == (pace.encoder, pace.head)
     assert choice.training["patience"] == settings.PATIENCE and "load_best_model_at_end" not in choice.training
     assert choice.model == {}  # it has its own
@@ -67,8 +68,8 @@ def test_few_validation_sentences_choose_no_checkpoint():
 
 
 def test_where_validation_data_is_large_it_is_read_less_often():
-    read = {size: choose(at_hand(validation=size)).training["eval_steps"] for size in (100, 10_000)}
-    assert read[100] < read[10_000]
+    read = {size: choose(at_hand(validation=size)).training["eval_steps"] for size in (400, 10_000)}
+    assert read[400] < read[10_000]
 
 
 @given(
