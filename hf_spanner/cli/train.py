@@ -54,8 +54,8 @@ class RunArguments(VectorArguments):
 
     data: list[str] = field(
         metadata={
-            "help": "A folder with train, validation and test files, one file, a Hub data set, or 'sample', the "
-            "corpus of the package. Of several, each is trained and scored against the labels it is annotated with."
+            "help": "Folders with splits, files, Hub data sets, or 'sample'. Of several, each is trained and scored "
+            "against the labels it is annotated with."
         }
     )
     complete: list[str] = field(
@@ -79,24 +79,24 @@ class RunArguments(VectorArguments):
     )
     approach: str | None = field(
         default=None,
-        metadata={"help": "The approach: span_ner (if none is named), bl_ner, seq_ner, biaffine_ner, ..."},
+        metadata={"help": "How entities are found, see below; span_ner if an encoder is named alone."},
     )
     encoder: str | None = field(
         default=None,
         metadata={
-            "help": "Hub id or folder of the pretrained encoder, or of a trained nested NER model ('default' is one), "
-            f"whose encoder is taken; {ENCODER} if an approach is named and nothing else."
+            "help": "The pretrained encoder of a new model: a Hub id or a folder. That of a trained nested NER model "
+            f"('default' is one) will do, too; {ENCODER} if an approach is named and nothing else."
         },
     )
     model: str | None = field(
         default=None,
         metadata={
-            "help": "Go on from a trained nested NER model, with its labels or with new ones; 'default' if neither "
-            "this nor an encoder nor an approach is named."
+            "help": "A trained model to go on from, for the same labels or new ones. 'default' if neither this nor an "
+            "encoder nor an approach is named."
         },
     )
     lora_rank: int | None = field(
-        default=None, metadata={"help": "Train LoRA matrices of this rank in place of the encoder (needs peft)."}
+        default=None, metadata={"help": "Train LoRA matrices of this rank, not the encoder (needs peft)."}
     )
     format: str | None = field(
         default=None, metadata={"help": "The data's format, if it cannot be told from the file."}
@@ -116,11 +116,11 @@ class RunArguments(VectorArguments):
     max_eval_sentences: int | None = field(default=None, metadata={"help": "Likewise for validation and test."})
     seeds: list[int] | None = field(
         default=None,
-        metadata={"help": "Train once with each of these seeds and report mean and spread; the best is the model."},
+        metadata={"help": "Train with each of these seeds: mean, spread, and the best model."},
     )
     folds: int | None = field(
         default=None,
-        metadata={"help": "Cross-validate: train so many times, each time tested on another part of the data."},
+        metadata={"help": "Cross-validate by document, on so many parts of the data."},
     )
     resume: bool = field(
         default=False,

@@ -47,9 +47,7 @@ class NestedNerTrainingArguments(TrainingArguments):
     )
     max_minutes: float | None = field(
         default=None,
-        metadata={
-            "help": "End training within so many minutes, with the best checkpoint; the learning rate ends with it."
-        },
+        metadata={"help": "End within so many minutes, with the best checkpoint; the learning rate ends with it."},
     )
     learning_rate: float = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Learning rate of the encoder; {CHOSEN}."}
@@ -76,7 +74,7 @@ class NestedNerTrainingArguments(TrainingArguments):
     )
     patience: int | None = field(
         default=None,
-        metadata={"help": "End after so many evaluations without a better score; chosen with num_train_epochs."},
+        metadata={"help": "End after so many evaluations without a better score; chosen with the passes."},
     )
     logging_steps: float = field(default=50, metadata={"help": "Steps between two lines of the log."})
     save_total_limit: int | None = field(default=1, metadata={"help": "Checkpoints kept beside the best."})
