@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 
 import torch
@@ -103,3 +104,30 @@ def learn(
         if learnt():
             break
     return losses
+
+
+VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Checker(HTMLParser):
+    """Every tag is closed in its order; collects addresses, texts and tags."""
+
+    def __init__(self, page: str):
+        super().__init__(convert_charrefs=True)
+        self.open, self.addresses, self.text, self.tags = [], [], [], []
+        self.feed(page)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href", "srcset", "action", "data")]
+        assert not [name for name, _ in attributes if name.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)

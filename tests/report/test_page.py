@@ -2,44 +2,16 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from chromium import Page, find_chromium
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import records
+from tests_support import Checker, records
 
 from hf_spanner.evaluation import compare, list_errors, list_mentions, summarise
 from hf_spanner.report import comparison_markdown, comparison_page, report_markdown, report_page
 from hf_spanner.report.highlight import Bar, highlight
-
-VOID = {"meta", "link", "input", "br", "img"}
-
-
-class Checker(HTMLParser):
-    """Every tag is closed in its order; collects addresses, texts and tags."""
-
-    def __init__(self, page: str):
-        super().__init__(convert_charrefs=True)
-        self.open, self.addresses, self.text, self.tags = [], [], [], []
-        self.feed(page)
-        self.close()
-        assert not self.open, self.open
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.addresses += [value for name, value in attributes if name in ("src", "href", "srcset", "action", "data")]
-        assert not [name for name, _ in attributes if name.startswith("on")]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
 
 EVIL = "<script>alert(1)</script>"
 
