@@ -31,9 +31,9 @@ class Pace(NamedTuple):
 
 
 PACES = {  # by what training starts from
-    "trained small": Pace(1e-4, 5e-4, 5, 200),
-    "trained base": Pace(5e-5, 5e-4, 5, 200),
-    "trained large": Pace(2e-5, 5e-4, 5, 200),
+    "trained small": Pace(1e-4, 5e-4, 5, 400),
+    "trained base": Pace(5e-5, 5e-4, 5, 400),
+    "trained large": Pace(2e-5, 5e-4, 5, 400),
     "fresh small": Pace(1e-4, 1e-3, 5, 400),
     "fresh base": Pace(5e-5, 1e-3, 5, 400),
     "fresh large": Pace(2e-5, 1e-3, 5, 400),
