@@ -79,3 +79,14 @@ def test_an_approach_that_cannot_says_so(tokenizer):
     model = row.make(tokenizer).train()
     with pytest.raises(ValueError, match="diffusion_ner cannot leave spans inside flat entities out of its loss"):
         model(**make_batch(tokenizer), flat=torch.tensor([True] * 5))
+
+
+def test_gold_inside_gold_is_learnt_all_the_same(tokenizer):
+    row = next(row for row in ROWS if row.name == "biaffine_ner")
+    torch.manual_seed(0)
+    model = row.make(tokenizer, boundary_smoothing=0.0)
+    batch = make_batch(tokenizer, [("the mayor of New York".split(), [(0, 5, "PER"), (3, 5, "place name")])])
+    output = model(**batch, flat=torch.tensor([True]))
+    (gradient,) = torch.autograd.grad(output.loss, output.logits)
+    taught = {(i, i + k + 1) for i, k in gradient[0].abs().sum(-1).nonzero().tolist()}
+    assert taught == {(0, 5), (3, 5)}
