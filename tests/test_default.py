@@ -74,7 +74,7 @@ def test_it_is_small_and_read_in_single_precision_and_brings_no_code():
 @pytest.mark.parametrize(
     ("start", "approach", "said"),
     [
-        (["--model", "default"], load_config("default").model_type, "its classifier is trained anew"),
+        (["--model", "default"], load_config("default").model_type, "PER starts from person: "),
         (["--encoder", "default", "--approach", "span_ner", "--max_span_length", "8"], "span_ner", "span_ner on"),
     ],
 )

@@ -99,7 +99,8 @@ class Trainings:
             "data": data, "encoder": encoder, "approach": "span_ner", "max_span_length": 12, "learning_rate": 3e-3,
             "num_train_epochs": 3, "per_device_train_batch_size": 2 // processes, "warmup_steps": 0, "use_cpu": True,
             "disable_tqdm": True, "save_strategy": "steps", "save_steps": 4, "eval_strategy": "steps",
-            "eval_steps": 4, "logging_steps": 100,
+            "eval_steps": 4, "logging_steps": 100, "max_grad_norm": 1, "max_negatives": 100, "loss_reduction": "span",
+            "boundary_smoothing": 0, "dropout": 0.1, "fresh_layers": 0,
         }  # fmt: skip
         self.argv = [str(word) for name, value in {**values, **settings}.items() for word in (f"--{name}", value)]
         counts = [place / f"count-{rank}" for rank in range(processes)]

@@ -188,7 +188,12 @@ def test_the_average_of_the_weights_is_what_the_last_evaluation_sees(tokenizer, 
 
 
 def test_patience_ends_training_and_says_so(tokenizer, tmp_path, capsys):
-    settings = {"max_minutes": None, "patience": 2, "learning_rate": 1e-9}  # nothing is learnt
+    settings = {
+        "max_minutes": None,
+        "patience": 2,
+        "learning_rate": 1e-9,
+        "head_learning_rate": 1e-9,
+    }  # nothing is learnt
     train = trainer(tmp_path, tokenizer, **settings)
     train.train()
     assert train.state.global_step == 15 and train.state.best_global_step == 5
@@ -205,7 +210,7 @@ def test_patience_outlives_an_interruption(tokenizer, tmp_path):
             if state.global_step == 15:
                 raise KeyboardInterrupt
 
-    settings = {"max_minutes": None, "patience": 3, "learning_rate": 1e-9}
+    settings = {"max_minutes": None, "patience": 3, "learning_rate": 1e-9, "head_learning_rate": 1e-9}
     with pytest.raises(KeyboardInterrupt):
         trainer(tmp_path, tokenizer, callbacks=[Killed()], **settings).train()
     resumed = trainer(tmp_path, tokenizer, **settings)
