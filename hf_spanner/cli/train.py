@@ -218,8 +218,8 @@ def train_several(task: Task, again: Callable[[], Task]) -> None:
         if seeds:
             task.say(f"\n{folder} has the model of {summary['best']}, the best on validation data.")
         if seeds and task.args.push_to_hub:
-            hub = {"private": task.args.hub_private_repo, "token": task.args.hub_token}
-            publish(load_model(str(folder))[0], task.args.hub_model_id or folder.name, **hub)
+            args, (model, _) = task.args, load_model(str(folder))
+            publish(model, args.hub_model_id or folder.name, private=args.hub_private_repo, token=args.hub_token)
 
 
 def train(task: Task) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`hf-spanner tune-threshold`: the threshold with the best F1 on validation data, for all labels or for each."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def calibration_errors(
     candidates: list[list[Entity]], gold: list[Any], overlap: str, threshold: Any
 ) -> tuple[float, float]:
     """The calibration error of what reaches the threshold: as scores are, and with a line fitted on the other half."""
-    limit = threshold.get if isinstance(threshold, dict) else lambda label: threshold
+    limit: Callable[[str], Any] = threshold.get if isinstance(threshold, dict) else lambda label: threshold
     kept = [[entity for entity in row if entity.score >= limit(entity.label)] for row in candidates]
     halves = [slice(0, None, 2), slice(1, None, 2)]
     errors = [
