@@ -176,7 +176,7 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"Seed {record['seed']}, one run{f' of {processes} processes' if processes > 1 else ''}.")
     if several := record.get("several"):
         lines.append(f"{summary_line(several)} This is the model of {several['best']}.")
-    lines += record.get("started", [])
+    lines += [_cell(line) for line in record.get("started", [])]
     if record.get("selected_by"):
         evaluations = len(record.get("history", []))
         lines.append(
