@@ -11,7 +11,7 @@ from .auto import AutoModelForNestedNer
 from .default import folder_of
 from .errors import in_one_sentence
 from .foreign import check_config, check_tokenizer, check_weights
-from .modeling.configuration_nested_ner import NestedNerConfig, check_labels
+from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.decoding import thresholds_of
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
@@ -96,10 +96,7 @@ def _load_model(
 ) -> NestedNerPreTrainedModel:
     saved = load_config(name, revision, token, **(config or {}))
     if labels is not None:
-        saved.id2label = dict(enumerate(check_labels(labels)))
-        saved.label2id = {label: index for index, label in saved.id2label.items()}
-        if isinstance(saved.threshold, dict):  # for labels that are no more
-            saved.threshold = type(saved).threshold
+        saved = saved.with_labels(labels)
     hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
         check_weights(name)

@@ -1,8 +1,9 @@
 """The configuration that every approach shares."""
 
+import copy
 import logging
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
@@ -56,6 +57,9 @@ class Reach(NamedTuple):
         if self.sizes is not None and size not in self.sizes and not at_end:
             return f"of another size than windows={list(self.sizes)}"
         return None
+
+
+Config = TypeVar("Config", bound="NestedNerConfig")
 
 
 class NestedNerConfig(PreTrainedConfig):
@@ -187,6 +191,26 @@ class NestedNerConfig(PreTrainedConfig):
     def from_dict(cls, config_dict: dict, **kwargs):
         """As always, but what a file says about code to run is dropped, unless this class itself came from a repo."""
         return super().from_dict(without_refused(config_dict, () if is_remote(cls) else CODE_FIELDS), **kwargs)
+
+    def with_labels(self: Config, labels: list[str]) -> Config:
+        """A copy for other labels: what was tuned for the old ones is as it was before."""
+        config = copy.deepcopy(self)
+        config.id2label = dict(enumerate(check_labels(labels)))
+        config.label2id = {label: index for index, label in config.id2label.items()}
+        config.drop_calibration()
+        if isinstance(config.threshold, dict):
+            config.threshold = type(config).threshold
+        return config
+
+    def drop_calibration(self) -> None:
+        """Scores are as they were before a calibration, and the threshold is in these."""
+        if self.calibration is not None:
+            raw = Calibration(self.calibration).inverse
+            if isinstance(self.threshold, dict):
+                self.threshold = {label: raw(share) for label, share in self.threshold.items()}
+            elif self.threshold is not None:
+                self.threshold = raw(self.threshold)
+        self.calibration = None
 
     @property
     def labels(self) -> list[str]:

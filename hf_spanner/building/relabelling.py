@@ -8,7 +8,6 @@ random.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -50,6 +49,7 @@ def load_for(
     A model that knows all of `labels` stays as it is, with the labels that it has beside them.
     """
     old, tokenizer = load_model(name, **config)
+    old.config.drop_calibration()  # scores will be others
     if not set(labels) - set(old.config.labels):
         rest = [label for label in old.config.labels if label not in labels]
         return old, tokenizer, [f"{name} keeps its other labels, too: {', '.join(rest)}"] if rest else []
@@ -94,24 +94,17 @@ def best_of_spans(
 ) -> list[dict[tuple[int, int], str]]:
     """The label with the highest score of every span in which the model sees one at all, for each sentence."""
     reader = Reader(model, tokenizer)
-    readings = reader.cut_sentences(list(sentences))
-    found: list[list[list[Any]]] = [[[] for _ in reading.items] for reading in readings]
-    for places, output in reader.run(readings, batch_size):
-        for place, entities in zip(places, model.decode(output, threshold=FLOOR, overlap="any"), strict=True):
-            found[place.text][place.window] = entities
-    best: list[dict[tuple[int, int], str]] = []
-    for reading, windows in zip(readings, found, strict=True):
-        entities = sorted(reading.join(windows, "any"), key=lambda entity: entity.score)
-        best.append({(entity.start, entity.end): entity.label for entity in entities})  # the last has the highest
-    return best
+    found = reader.read(reader.cut_sentences(sentences), batch_size, threshold=FLOOR, overlap="any")
+    best_last = (sorted(entities, key=lambda entity: entity.score) for entities in found)
+    return [{(entity.start, entity.end): entity.label for entity in entities} for entities in best_last]
 
 
 @torch.no_grad()
 def relabel(old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> NestedNerPreTrainedModel:
     """The same model with other labels: each starts from the old label that it comes from, or at random."""
-    new = type(old)(with_labels(old.config, [origin.label for origin in origins]))
+    new = type(old)(old.config.with_labels([origin.label for origin in origins]))
     layouts_of = label_dimensions(old.config, type(old))
-    new.load_state_dict({k: v for k, v in old.state_dict().items() if k not in layouts_of}, strict=False)
+    new.load_state_dict({**old.state_dict(), **{name: new.state_dict()[name] for name in layouts_of}})
     index = {label: i for i, label in enumerate(old.config.labels)}
     sources = [None if origin.old is None else index[origin.old] for origin in origins]
     weights, before = dict(new.named_parameters()), dict(old.named_parameters())
@@ -125,16 +118,6 @@ def relabel(old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> NestedN
         of = [torch.tensor([j for j in place if j is not None]) for place in places]
         target[torch.meshgrid(*to, indexing="ij")] = source[torch.meshgrid(*of, indexing="ij")]
     return new
-
-
-def with_labels(config: NestedNerConfig, labels: Sequence[str]) -> NestedNerConfig:
-    """A copy of the configuration for other labels."""
-    config = copy.deepcopy(config)
-    config.id2label = dict(enumerate(labels))
-    config.label2id = {label: index for index, label in config.id2label.items()}
-    if isinstance(config.threshold, dict):  # for labels that are no more
-        config.threshold = type(config).threshold
-    return config
 
 
 class Layout(NamedTuple):
@@ -172,6 +155,6 @@ def label_dimensions(
 
 def shapes(config: NestedNerConfig, model_class: type[NestedNerPreTrainedModel], labels: int) -> dict[str, torch.Size]:
     """The shapes of the parameters of a model with so many labels."""
-    config = with_labels(config, [f"label {i}" for i in range(labels)])
+    config = config.with_labels([f"label {i}" for i in range(labels)])
     with torch.device("meta"):
         return {name: parameter.shape for name, parameter in model_class(config).named_parameters()}

@@ -371,7 +371,7 @@ def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
     return AtHand(
         approach=name,
         trained=False,
-        width=1 if on_encoder else None,
+        width=1 if on_encoder else None,  # how wide is of no consequence for a model's settings
         sentences=len(data["train"]),
         validation=len(data["validation"]),
         lengths=[entity["end"] - entity["start"] for row in rows for entity in row],

@@ -1,14 +1,13 @@
 """`hf-spanner tune-threshold`: the threshold with the best F1 on validation data, for all labels or for each."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..data.splits import load_split
 from ..evaluation import f1_at, tune_threshold, tune_thresholds
 from ..evaluation.calibration import calibration_error, fit_calibration
-from ..evaluation.thresholds import predict_candidates, write_threshold
+from ..evaluation.thresholds import predict_candidates, reaching, write_threshold
 from ..loading import load_model
 from ..metrics import score_entities
 from ..modeling.decoding import Calibration, Entity
@@ -35,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
         raise ValueError(f"--save needs a folder, and {args.model} is none: download the model first.")
     model, tokenizer = load_model(args.model)
     if args.calibrate:
-        model.config.calibration, model.config.threshold = None, uncalibrated(model.config)
+        model.config.drop_calibration()  # it is made anew
     if model.task == "typing":
         raise ValueError(f"{args.model} types spans that it is given: there is no threshold to tune.")
     sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
@@ -85,21 +84,10 @@ def calibration_errors(
     candidates: list[list[Entity]], gold: list[Any], overlap: str, threshold: Any
 ) -> tuple[float, float]:
     """The calibration error of what reaches the threshold: as scores are, and with a line fitted on the other half."""
-    limit: Callable[[str], Any] = threshold.get if isinstance(threshold, dict) else lambda label: threshold
-    kept = [[entity for entity in row if entity.score >= limit(entity.label)] for row in candidates]
+    kept = reaching(threshold, candidates)
     halves = [slice(0, None, 2), slice(1, None, 2)]
     errors = [
         calibration_error(kept[a], gold[a], overlap, fit_calibration(candidates[b], gold[b], overlap))
         for a, b in (halves, reversed(halves))
     ]
     return calibration_error(kept, gold, overlap), sum(errors) / 2
-
-
-def uncalibrated(config: Any) -> Any:
-    """The threshold in scores as they were before a former calibration."""
-    if config.calibration is None or config.threshold is None:
-        return config.threshold
-    rise = Calibration(config.calibration)
-    if isinstance(config.threshold, dict):
-        return {label: rise.inverse(share) for label, share in config.threshold.items()}
-    return rise.inverse(config.threshold)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..modeling.decoding import Calibration, Entity, resolve_overlaps
+from ..modeling.decoding import Calibration, Entity
 from .mentions import Mention
-from .thresholds import References, gold_triples
+from .thresholds import References, answers
 
 FEWEST = 20  # predictions of which a share is taken
 
@@ -29,10 +29,7 @@ def calibration(mentions: Iterable[Mention], bins: int = 10) -> dict[str, Any] |
         return None
     scores = np.array([m.score for m in predicted])
     correct = np.array([m.gold for m in predicted], dtype=float)
-    where = np.minimum((scores * bins).astype(int), bins - 1)
-    count = np.bincount(where, minlength=bins)
-    score_sum = np.bincount(where, weights=scores, minlength=bins)
-    correct_sum = np.bincount(where, weights=correct, minlength=bins)
+    ece, count, score_sum, correct_sum = _reliability(scores, correct, bins)
     rows = [
         {
             "low": i / bins,
@@ -43,7 +40,16 @@ def calibration(mentions: Iterable[Mention], bins: int = 10) -> dict[str, Any] |
         }
         for i in range(bins)
     ]
-    return {"ece": float(np.abs(score_sum - correct_sum).sum() / len(scores)), "bins": rows}
+    return {"ece": ece, "bins": rows}
+
+
+def _reliability(scores: np.ndarray, correct: np.ndarray, bins: int) -> tuple[float, Any, Any, Any]:
+    """ECE, and of each range the number of predictions, their scores' sum and how many are right."""
+    where = np.minimum((scores * bins).astype(int), bins - 1)
+    count = np.bincount(where, minlength=bins)
+    score_sum = np.bincount(where, weights=scores, minlength=bins)
+    correct_sum = np.bincount(where, weights=correct, minlength=bins)
+    return float(np.abs(score_sum - correct_sum).sum() / len(scores)), count, score_sum, correct_sum
 
 
 def fit_calibration(
@@ -59,7 +65,7 @@ def fit_calibration(
         references: the gold entities.
         overlap: the policy under which the model will predict.
     """
-    scores, right = _answers(candidates, references, overlap)
+    scores, right, _ = answers(candidates, references, overlap)
     parts = np.array_split(np.argsort(scores, kind="stable"), max(1, min(groups, len(scores) // FEWEST)))
     blocks: list[tuple[float, float, int]] = []  # sum of scores, right answers, number
     for part in parts:
@@ -80,26 +86,9 @@ def calibration_error(
     points: Sequence[Sequence[float]] = (),
 ) -> float:
     """The expected calibration error (ten ranges) of predictions, their scores read through `points`."""
-    scores, right = _answers(candidates, references, overlap)
-    if not len(scores):
-        return 0.0
-    rise = Calibration(points)
-    scores = np.array([rise(score) for score in scores])
-    where = np.minimum((scores * 10).astype(int), 9)
-    gaps = np.bincount(where, weights=scores - right, minlength=10)
-    return float(np.abs(gaps).sum() / len(scores))
-
-
-def _answers(
-    candidates: Sequence[Sequence[Entity]], references: References, overlap: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """The score of every prediction, and whether it is right."""
-    rows = [
-        (entity.score, (entity.start, entity.end, entity.label) in gold)
-        for found, gold in zip(candidates, map(gold_triples, references), strict=True)
-        for entity in resolve_overlaps(list(found), overlap)
-    ]
-    return np.array([score for score, _ in rows], dtype=float), np.array([right for _, right in rows], dtype=float)
+    scores, right, _ = answers(candidates, references, overlap)
+    scores = np.array(list(map(Calibration(points), scores)))
+    return _reliability(scores, right, 10)[0] if len(scores) else 0.0
 
 
 def _rises(below: tuple[float, float, int], above: tuple[float, float, int]) -> bool:

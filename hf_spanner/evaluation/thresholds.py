@@ -69,7 +69,7 @@ def tune_threshold(
         overlap: the policy under which the model will predict.
         tolerance: how much F1 may be given away for a higher threshold, and with it precision.
     """
-    scores, correct, _ = _columns([resolve_overlaps(row, overlap) for row in candidates], references)
+    scores, correct, _ = answers(candidates, references, overlap)
     choices = _choices(scores, correct)
     support = _support(references)
     f1 = [2 * right / max(kept + support, 1) for _, kept, right in choices]
@@ -91,7 +91,7 @@ def tune_thresholds(
     single = tune_threshold(candidates, references, overlap)
     one = single.threshold
     assert isinstance(one, float)  # as `tune_threshold` gives one for all
-    scores, correct, names = _columns([resolve_overlaps(row, overlap) for row in candidates], references)
+    scores, correct, names = answers(candidates, references, overlap)
     choices = {name: _choices(scores[names == name], correct[names == name]) for name in labels}
     support, f1 = _support(references), single.f1
     for _ in range(100):
@@ -115,8 +115,7 @@ def f1_at(
     overlap: str,
 ) -> float:
     """Micro F1 of the candidates that reach a threshold, overlaps resolved."""
-    limit: Callable[[str], Any] = threshold.get if isinstance(threshold, Mapping) else lambda label: threshold
-    found = [resolve_overlaps([e for e in row if e.score >= limit(e.label)], overlap) for row in candidates]
+    found = [resolve_overlaps(row, overlap) for row in reaching(threshold, candidates)]
     f1: float = score_entities(found, references)["f1"]
     return f1
 
@@ -131,12 +130,21 @@ def write_threshold(config: str | Path, threshold: float | dict[str, float], **m
     os.replace(aside, config)
 
 
-def _columns(found: Sequence[Sequence[Entity]], references: References) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Score, correctness and label of every candidate."""
-    gold = [gold_triples(row) for row in references]
+def answers(
+    candidates: Sequence[Sequence[Entity]], references: References, overlap: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Score, correctness and label of every candidate that stands once overlaps are resolved."""
+    gold = [_triples(row) for row in references]
+    found = [resolve_overlaps(row, overlap) for row in candidates]
     rows = [(e.score, tuple(e[:3]) in gold[i], e.label) for i, row in enumerate(found) for e in row]
     scores, correct, names = zip(*rows, strict=True) if rows else ((), (), ())
     return np.array(scores, dtype=float), np.array(correct, dtype=bool), np.array(names, dtype=object)
+
+
+def reaching(threshold: float | Mapping[str, float], candidates: Sequence[Sequence[Entity]]) -> list[list[Entity]]:
+    """The candidates that reach a threshold."""
+    limit: Callable[[str], Any] = threshold.get if isinstance(threshold, Mapping) else lambda label: threshold
+    return [[entity for entity in row if entity.score >= limit(entity.label)] for row in candidates]
 
 
 def _choices(scores: np.ndarray, correct: np.ndarray) -> list[tuple[float, int, int]]:
@@ -151,10 +159,10 @@ def _choices(scores: np.ndarray, correct: np.ndarray) -> list[tuple[float, int, 
     return list(zip(((edges[kept] + edges[kept + 1]) / 2).tolist(), kept.tolist(), right[kept].tolist(), strict=True))
 
 
-def gold_triples(row: Iterable[Any]) -> set[tuple[Any, ...]]:
+def _triples(row: Iterable[Any]) -> set[tuple[Any, ...]]:
     """The gold entities of a sentence as (start, end, label)."""
     return {(e["start"], e["end"], e["label"]) if isinstance(e, Mapping) else tuple(e[:3]) for e in row}
 
 
 def _support(references: References) -> int:
-    return sum(len(gold_triples(row)) for row in references)
+    return sum(len(_triples(row)) for row in references)

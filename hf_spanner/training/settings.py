@@ -22,8 +22,9 @@ SIZES = {"small": 512, "base": 896}  # the widest hidden state of such an encode
 
 
 class Pace(NamedTuple):
-    """Learning rates of encoder and head, and how long: passes, and (few sentences are soon passed) steps more."""
+    """Where training starts, learning rates of encoder and head, and how long: passes, and steps beyond them."""
 
+    start: str
     encoder: float
     head: float
     passes: int
@@ -31,24 +32,13 @@ class Pace(NamedTuple):
 
 
 PACES = {  # by what training starts from
-    "trained small": Pace(1e-4, 5e-4, 5, 400),
-    "trained base": Pace(5e-5, 5e-4, 5, 400),
-    "trained large": Pace(2e-5, 5e-4, 5, 400),
-    "fresh small": Pace(1e-4, 1e-3, 5, 400),
-    "fresh base": Pace(5e-5, 1e-3, 5, 400),
-    "fresh large": Pace(2e-5, 1e-3, 5, 400),
-    "word vectors": Pace(3e-3, 3e-3, 6, 400),
-}
-
-
-STARTS = {
-    "trained small": "a small model trained for nested NER",
-    "trained base": "a base model trained for nested NER",
-    "trained large": "a large model trained for nested NER",
-    "fresh small": "a small encoder (up to 512 wide)",
-    "fresh base": "a base encoder (up to 896)",
-    "fresh large": "a large encoder",
-    "word vectors": "word vectors",
+    "trained small": Pace("a small model trained for nested NER", 1e-4, 5e-4, 5, 400),
+    "trained base": Pace("a base model trained for nested NER", 5e-5, 5e-4, 5, 400),
+    "trained large": Pace("a large model trained for nested NER", 2e-5, 5e-4, 5, 400),
+    "fresh small": Pace("a small encoder (up to 512 wide)", 1e-4, 1e-3, 5, 400),
+    "fresh base": Pace("a base encoder (up to 896)", 5e-5, 1e-3, 5, 400),
+    "fresh large": Pace("a large encoder", 2e-5, 1e-3, 5, 400),
+    "word vectors": Pace("word vectors", 3e-3, 3e-3, 6, 400),
 }
 
 
@@ -152,7 +142,7 @@ def choose(at_hand: AtHand) -> Choice:
             put({"max_span_length": cap(at_hand.lengths)}, f"reaches {REACHED:.0%} of the entities", choice.model)
 
     rates = {"learning_rate": pace.encoder, "head_learning_rate": pace.head * habit.head}
-    put(rates | {"warmup_steps": 0.1, "max_grad_norm": 5.0}, f"{at_hand.approach} from {STARTS[at_hand.start]}")
+    put(rates | {"warmup_steps": 0.1, "max_grad_norm": 5.0}, f"{at_hand.approach} from {pace.start}")
 
     a_pass = max(math.ceil(at_hand.sentences / (at_hand.batch or BATCH)), 1)  # in steps
     steps = min(habit.passes * (pace.passes * a_pass + pace.steps), MOST_STEPS)
@@ -188,8 +178,8 @@ def shown(value: Any) -> str:
 def table() -> str:
     """The rules in Markdown: what the README shows."""
     rows = [
-        f"| {start} | {pace.encoder:g} | {pace.head:g} | {pace.passes} passes + {pace.steps} steps |"
-        for start, pace in ((STARTS[name], pace) for name, pace in PACES.items())
+        f"| {pace.start} | {pace.encoder:g} | {pace.head:g} | {pace.passes} passes + {pace.steps} steps |"
+        for pace in PACES.values()
     ]
     habits = []
     for name, habit in HABITS.items():

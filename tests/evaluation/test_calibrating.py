@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests_support import make_batch, without_gold
 
 from hf_spanner import load_model
+from hf_spanner.building.relabelling import load_for
 from hf_spanner.evaluation.calibration import FEWEST, calibration_error, fit_calibration
 from hf_spanner.modeling.decoding import Calibration, Entity
 
@@ -68,3 +69,17 @@ def test_entities_stay_and_scores_change(row, tokenizer, tmp_path):
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     assert load_model(str(tmp_path))[0].config.calibration == model.config.calibration
+
+
+def test_training_on_and_other_labels_drop_a_calibration(tokenizer, tmp_path):
+    """The line was fitted to scores that will be others; thresholds go back to raw scores."""
+    model = next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
+    model.config.calibration, model.config.threshold = [[0.5, 0.2]], 0.2
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    goes_on, _, _ = load_for(str(tmp_path), model.config.labels, [])
+    assert goes_on.config.calibration is None and goes_on.config.threshold == pytest.approx(0.5)
+    model.config.threshold = dict.fromkeys(model.config.labels, 0.2)
+    other = model.config.with_labels(["x"])
+    assert other.calibration is None and other.threshold is None and other.labels == ["x"]
+    assert model.config.calibration is not None  # the old one is as it was
