@@ -94,7 +94,8 @@ def best_of_spans(
 ) -> list[dict[tuple[int, int], str]]:
     """The label with the highest score of every span in which the model sees one at all, for each sentence."""
     reader = Reader(model, tokenizer)
-    found = reader.read(reader.cut_sentences(sentences), batch_size, threshold=FLOOR, overlap="any")
+    words = [{**sentence, "labels": None} for sentence in sentences]  # those it is annotated with are new to the model
+    found = reader.read(reader.cut_sentences(words), batch_size, threshold=FLOOR, overlap="any")
     best_last = (sorted(entities, key=lambda entity: entity.score) for entities in found)
     return [{(entity.start, entity.end): entity.label for entity in entities} for entities in best_last]
 
