@@ -2,13 +2,13 @@
 
 import copy
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
 
-from .decoding import Calibration, check_overlap
+from .decoding import Calibration, check_overlap, split_mention, thresholds_of
 from .word_inputs import WordInputs
 from .words import SPLITTERS
 
@@ -78,6 +78,9 @@ class NestedNerConfig(PreTrainedConfig):
         threshold: the least score of a prediction: one number, a dict by label, or None (it must beat "none").
         calibration: points (score, share of right answers) of a rising line that makes scores mean something; None
             for scores as they are. `threshold` is in calibrated scores.
+        mentions: the kinds of mention that the model tells apart, such as `["name", "nominal", "pronoun"]`: its label
+            `person:nominal` is the type `person` and the kind `nominal`. Of a label without a kind it is the first.
+        shown_mentions: the kinds that the pipeline shows if it is not told which; None for all.
         context_sentences: how many neighbouring sentences of the same document are read, on either side, for context.
         multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
         exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
@@ -116,6 +119,8 @@ class NestedNerConfig(PreTrainedConfig):
     overlap: str = "nested"
     threshold: float | dict[str, float] | None = None
     calibration: list[list[float]] | None = None
+    mentions: list[str] | None = None
+    shown_mentions: list[str] | None = None
     context_sentences: int = 0
     multi_label: bool = False
     exclusive_labels: bool = False
@@ -165,6 +170,9 @@ class NestedNerConfig(PreTrainedConfig):
         if self.calibration is not None:
             Calibration(self.calibration)
         self.check_range("bundle_weight", least=0, most=1)
+        if self.mentions is not None:
+            check_labels(self.mentions, "mentions")
+        self.check_mentions(self.shown_mentions, "shown_mentions")
 
     def check_choice(self, name: str, choices: Iterable[str]) -> None:
         """Refuse a value that is not one of `choices`."""
@@ -198,6 +206,8 @@ class NestedNerConfig(PreTrainedConfig):
         config.id2label = dict(enumerate(check_labels(labels)))
         config.label2id = {label: index for index, label in config.id2label.items()}
         config.drop_calibration()
+        if not any(split_mention(label, config.mentions)[0] != label for label in labels):
+            config.mentions = config.shown_mentions = None
         if isinstance(config.threshold, dict):
             config.threshold = type(config).threshold
         return config
@@ -217,6 +227,36 @@ class NestedNerConfig(PreTrainedConfig):
         """The entity types in the order of their ids."""
         names: Any = self.id2label  # by number: `__post_init__` has made it so
         return [names[index] for index in range(len(names))]
+
+    @property
+    def types(self) -> list[str]:
+        """The entity types, in the order of their first label: what entities are called and scored by."""
+        return list(dict.fromkeys(split_mention(label, self.mentions)[0] for label in self.labels))
+
+    @property
+    def label_types(self) -> list[int] | None:
+        """Of each label the number of its type, if the model tells kinds of mention apart."""
+        if self.mentions is None:
+            return None
+        types = {name: number for number, name in enumerate(self.types)}
+        return [types[split_mention(label, self.mentions)[0]] for label in self.labels]
+
+    def thresholds(self, threshold: float | Mapping[str, float] | None) -> list[float | None]:
+        """One threshold for each label, from one number or a mapping that names some of the types."""
+        limits = thresholds_of(threshold, self.types)
+        return limits if self.label_types is None else [limits[number] for number in self.label_types]
+
+    def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
+        """Refuse kinds of mention that the model does not tell apart."""
+        if mentions is None:
+            return
+        if self.mentions is None:
+            raise ValueError(
+                f"{option}={mentions!r}: this model does not tell kinds of mention apart. Train one on data whose "
+                "entities have a `mention`, with `--mentions true`."
+            )
+        if unknown := [kind for kind in mentions if kind not in self.mentions]:
+            raise ValueError(f"{option} names {unknown[0]!r}; this model tells {', '.join(self.mentions)} apart.")
 
     @property
     def hidden_size(self) -> int:
@@ -281,13 +321,13 @@ def set_dropout(encoder_config: PreTrainedConfig, rate: float) -> None:
         setattr(encoder_config, name, rate)
 
 
-def check_labels(labels: Any) -> list[str]:
+def check_labels(labels: Any, option: str = "labels") -> list[str]:
     """A list of distinct, non-empty names, or a sentence that says what is wrong."""
     if isinstance(labels, str):
-        raise TypeError(f"labels must be a list of names, not the string {labels!r}.")
+        raise TypeError(f"{option} must be a list of names, not the string {labels!r}.")
     labels = list(labels)
     if not labels:
-        raise ValueError("labels is empty: name at least one entity type, e.g. labels=['PER'].")
+        raise ValueError(f"{option} is empty: name at least one entity type, e.g. labels=['PER'].")
     for label in labels:
         if not isinstance(label, str) or not label:
             raise ValueError(f"Label {label!r} must be a non-empty string.")

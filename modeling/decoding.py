@@ -18,6 +18,24 @@ class Entity(NamedTuple):
     end: int
     label: str
     score: float = 1.0
+    mention: str | None = None  # name, nominal, pronoun, ...: of a model that tells them apart
+
+
+def with_mention(label: str, mention: str | None) -> str:
+    """What a model calls a label's mentions of one kind: `person:nominal`; the label itself if it has no kinds."""
+    return label if mention is None else f"{label}:{mention}"
+
+
+def split_mention(name: str, mentions: Sequence[str] | None) -> tuple[str, str | None]:
+    """Label and kind of mention from what a model calls them; a label without kinds has the first of `mentions`.
+
+    >>> split_mention("person:nominal", ["name", "nominal"]), split_mention("protein", ["name", "nominal"])
+    (('person', 'nominal'), ('protein', 'name'))
+    """
+    if not mentions:
+        return name, None
+    label, _, kind = name.rpartition(":")
+    return (label, kind) if label and kind in mentions else (name, mentions[0])
 
 
 def best_first(entity: Entity) -> tuple:
@@ -190,6 +208,7 @@ def span_candidates(
     labels: list[str],
     thresholds: list[float | None],
     multi_label: bool = False,
+    types: Sequence[int] | None = None,
 ) -> list[list[Entity]]:
     """Entities from the logits of the span grid, before overlaps are resolved.
 
@@ -200,6 +219,8 @@ def span_candidates(
     Args:
         logits: `(B, T, K, m + 1)`, class 0 = none (`(B, T, K, m)` with `multi_label`).
         mask: `(B, T, K)` spans inside the text.
+        types: of each label a number, the same for those that are kinds of one: their probabilities are added, for a
+            span is as surely a person if it may be a name or a nominal. The best kind is the candidate's label.
     """
     limits = torch.tensor([-1.0 if t is None else t for t in thresholds], device=logits.device)
     if multi_label:
@@ -210,11 +231,21 @@ def span_candidates(
     else:
         probabilities = logits.float().softmax(-1)
         none = probabilities[..., 0]
-        best, best_label = probabilities[..., 1:].max(-1)
-        limit = limits[best_label]
-        keep = torch.where(limit < 0, best > none, best >= limit) & mask
-        row, start, size = keep.nonzero(as_tuple=True)
-        scores, label = best[row, start, size], best_label[row, start, size]
+        if types is None:
+            best, label = probabilities[..., 1:].max(-1)
+            limit = limits[label]
+            row, start, size = (torch.where(limit < 0, best > none, best >= limit) & mask).nonzero(as_tuple=True)
+            scores, label = best[row, start, size], label[row, start, size]
+        else:
+            some = 1 - none  # no label is more probable than all of them
+            row, start, size = (((some > none) | (some >= limits.clamp(min=0).min())) & mask).nonzero(as_tuple=True)
+            kinds = probabilities[row, start, size]  # (N, m + 1)
+            none, kinds, of = kinds[:, 0], kinds[:, 1:], torch.tensor(types, device=logits.device)
+            together = kinds.new_zeros(len(kinds), max(types) + 1).index_add_(1, of, kinds)
+            scores, best_type = together.max(-1)
+            label = kinds.masked_fill(of != best_type.unsqueeze(1), -1.0).argmax(-1)
+            keep = torch.where(limits[label] < 0, scores > none, scores >= limits[label])
+            row, start, size, label, scores = (x[keep] for x in (row, start, size, label, scores))
     result: list[list[Entity]] = [[] for _ in range(logits.size(0))]
     columns = (row.tolist(), start.tolist(), (start + size + 1).tolist(), label.tolist(), scores.tolist())
     for i, first, last, name, score in zip(*columns, strict=True):
@@ -227,14 +258,20 @@ def entities_to_tensor(batch: list[list[Entity]], label2id: Mapping[str, int]) -
     width = max((len(entities) for entities in batch), default=0)
     rows = torch.full((len(batch), max(width, 1), 4), -1.0, dtype=torch.float64)
     for i, entities in enumerate(batch):
-        for j, (start, end, label, score) in enumerate(entities):
-            rows[i, j] = torch.tensor([start, end, label2id[label], score], dtype=torch.float64)
+        for j, (start, end, label, score, mention) in enumerate(entities):
+            id = label2id.get(with_mention(label, mention), label2id.get(label))
+            rows[i, j] = torch.tensor([start, end, id, score], dtype=torch.float64)
     return rows
 
 
-def tensor_to_entities(rows: torch.Tensor, id2label: Mapping[int, str]) -> list[list[Entity]]:
+def tensor_to_entities(
+    rows: torch.Tensor, id2label: Mapping[int, str], mentions: Sequence[str] | None = None
+) -> list[list[Entity]]:
     """The inverse of [`entities_to_tensor`]; rows that start with a negative number are padding."""
-    return [
-        [Entity(int(s), int(e), id2label[int(label)], float(p)) for s, e, label, p in row if s >= 0]
-        for row in rows.tolist()
-    ]
+    result = []
+    for row in rows.tolist():
+        found = [
+            (int(s), int(e), *split_mention(id2label[int(label)], mentions), p) for s, e, label, p in row if s >= 0
+        ]
+        result.append([Entity(start, end, label, score, mention) for start, end, label, mention, score in found])
+    return result

@@ -10,7 +10,7 @@ from transformers.utils import logging
 
 from .bilstm import initialise_lstm
 from .configuration_nested_ner import NestedNerConfig, Reach
-from .decoding import Entity, thresholds_of
+from .decoding import Entity
 from .diffusion_ner_matching import HungarianMatcher, set_losses
 from .diffusion_ner_network import SpanDenoiser
 from .diffusion_ner_process import (
@@ -339,7 +339,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
     def candidates(self, output: DiffusionNerOutput, thresholds: list[float | None]) -> list[list[Entity]]:
         """Of predictions with one span the one of the most probable type, if it reaches φ."""
         config = self.config
-        defaults = thresholds_of(config.threshold, config.labels)
+        defaults = config.thresholds(config.threshold)
         limits = [own if given is None else given for given, own in zip(thresholds, defaults, strict=True)]
         assert output.left is not None and output.right is not None  # `generate` gives all
         assert output.logits is not None and output.num_words is not None

@@ -348,7 +348,8 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         assert output.spans is not None and output.logits is not None  # `collect` gives both
         mask = output.spans[..., 0] >= 0
         logits, mask = output.logits.unsqueeze(2), mask.unsqueeze(2)  # a grid whose "words" are the spans
-        found = span_candidates(logits, mask, self.config.labels, thresholds, self.config.multi_label)
+        config = self.config
+        found = span_candidates(logits, mask, config.labels, thresholds, config.multi_label, config.label_types)
         limits = dict(zip(self.config.labels, thresholds, strict=True))
         result = []
         for places, entities in zip(output.spans.tolist(), found, strict=True):

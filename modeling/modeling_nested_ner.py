@@ -11,7 +11,14 @@ from transformers import initialization as init
 from transformers.utils import ModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
-from .decoding import Calibration, Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
+from .decoding import (
+    Calibration,
+    Entity,
+    best_labels,
+    resolve_overlaps,
+    span_candidates,
+    split_mention,
+)
 from .encoders import (
     CompactVocabulary,
     Int8Embedding,
@@ -316,7 +323,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
     def candidates(self, output: Any, thresholds: list[float | None]) -> list[list[Entity]]:
         """Scored entities of the approach's own head, before overlaps are resolved; `output` is its own too."""
         mask = span_mask(output.num_words, output.logits.size(1), output.logits.size(2))
-        return span_candidates(output.logits, mask, self.config.labels, thresholds, self.config.multi_label)
+        config = self.config
+        return span_candidates(output.logits, mask, config.labels, thresholds, config.multi_label, config.label_types)
 
     def decode(
         self,
@@ -333,7 +341,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             head: `"span"` or `"seq"` of a bundled model; by default `config.predict_from`.
         """
         threshold = self.config.threshold if threshold is None else threshold
-        thresholds = thresholds_of(threshold, self.config.labels)
+        thresholds = self.config.thresholds(threshold)
         rise = None if self.config.calibration is None else Calibration(self.config.calibration)
         if rise is not None:
             thresholds = [None if share is None else rise.inverse(share) for share in thresholds]
@@ -350,9 +358,16 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             found = self.candidates(output, thresholds)
             if self.config.exclusive_labels:
                 found = [best_labels(entities) for entities in found]
+        if self.config.mentions is not None:
+            found = [[self._with_mention(entity) for entity in entities] for entities in found]
         if rise is not None:
             found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
         return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
+
+    def _with_mention(self, entity: Entity) -> Entity:
+        """The entity by type and kind of mention."""
+        label, mention = split_mention(entity.label, self.config.mentions)
+        return entity._replace(label=label, mention=mention)
 
     def choose_head(self, head: str | None) -> str:
         """Which head predicts: the one asked for, if the model has it."""

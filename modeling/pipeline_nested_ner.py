@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, IterableDataset
 from transformers import PreTrainedTokenizerBase
 from transformers.pipelines.base import ChunkPipeline
 
-from .decoding import Entity, check_overlap, nesting, thresholds_of
+from .decoding import Entity, check_overlap, nesting
 from .folders import remove_other_code, whole_or_not_at_all
 from .reading import Reader, Reading
 from .words import split_words
@@ -32,8 +32,12 @@ class _EntityDict(TypedDict):
 
 
 class EntityDict(_EntityDict, total=False):
-    """An entity as the pipeline gives it, in characters; more with `word_indices` and `nesting`."""
+    """An entity as the pipeline gives it, in characters; more with `word_indices` and `nesting`.
 
+    `mention` is its kind (name, nominal, pronoun), if the model tells kinds apart.
+    """
+
+    mention: str
     start_word: int
     end_word: int
     depth: int
@@ -87,6 +91,8 @@ class NestedNerPipeline(ChunkPipeline):
     - **labels** (`list`): the labels to look for; entities with others are as if the model did not know them.
     - **label_map** (`dict`): other names for labels on the way out. Two may become one: of entities that are the same
       then, the best is kept.
+    - **mentions** (`str` or `list`): the kinds of mention to look for, of a model that tells them apart: `"name"`, or
+      `["name", "nominal"]`. Default: `config.shown_mentions`.
     - **head** (`"span"` or `"seq"`): which head of a bundled model predicts.
     - **nesting** (`bool`): add `depth` (0 = outermost) and `parent` (index in the list, or None) to each entity.
     - **word_indices** (`bool`): add `start_word` and `end_word` (exclusive). Default: only for words as input.
@@ -133,6 +139,7 @@ class NestedNerPipeline(ChunkPipeline):
         head: str | None = None,
         labels: Collection[str] | None = None,
         label_map: Mapping[str, str] | None = None,
+        mentions: str | Collection[str] | None = None,
         nesting: bool | None = None,
         word_indices: bool | None = None,
         is_split_into_words: bool | None = None,
@@ -148,14 +155,16 @@ class NestedNerPipeline(ChunkPipeline):
         if overlap is not None:
             check_overlap(overlap)
         if threshold is not None:
-            thresholds_of(threshold, config.labels)
+            config.thresholds(threshold)
         if head is not None:
             model.choose_head(head)
         if isinstance(labels, str):
             raise ValueError(f"labels={labels!r} is one string, expected several; write [{labels!r}].")
         for name, chosen in (("labels", labels), ("label_map", label_map)):
-            if unknown := [label for label in chosen or () if label not in config.labels]:
-                raise ValueError(f"{name} names {unknown[0]!r}; this model knows {', '.join(config.labels)}.")
+            if unknown := [label for label in chosen or () if label not in config.types]:
+                raise ValueError(f"{name} names {unknown[0]!r}; this model knows {', '.join(config.types)}.")
+        mentions = [mentions] if isinstance(mentions, str) else mentions
+        config.check_mentions(mentions)
         if stride is not None:
             if stride < 0:
                 raise ValueError(f"stride={stride} must not be negative.")
@@ -170,6 +179,7 @@ class NestedNerPipeline(ChunkPipeline):
             "delimiter": delimiter,
             "stride": stride,
             "labels": labels,
+            "mentions": mentions,
         }
         forward = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
         postprocess = {"with_nesting": nesting, "word_indices": word_indices, "label_map": label_map}
@@ -250,6 +260,7 @@ class NestedNerPipeline(ChunkPipeline):
         delimiter: str = " ",
         stride: int | None = None,
         labels: Collection[str] | None = None,
+        mentions: Collection[str] | None = None,
     ) -> Text:
         before: list[str] = []
         after: list[str] = []
@@ -268,7 +279,8 @@ class NestedNerPipeline(ChunkPipeline):
                 "after=."
             )
         text, words, offsets = self._words(inputs, is_split_into_words, delimiter)
-        reading = self.reader.cut(words, before, after, labels=labels, stride=stride)
+        shown = self.model.config.shown_mentions if mentions is None else mentions
+        reading = self.reader.cut(words, before, after, labels=labels, stride=stride, mentions=shown)
         return Text(text, offsets, reading, is_split_into_words)
 
     def _words(
@@ -361,6 +373,8 @@ class NestedNerPipeline(ChunkPipeline):
                 "start": start,
                 "end": end,
             }
+            if entity.mention is not None:
+                row["mention"] = entity.mention
             if word_indices:
                 row["start_word"], row["end_word"] = entity.start, entity.end
             if places:

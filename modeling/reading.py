@@ -13,7 +13,7 @@ import torch
 from tqdm.auto import tqdm
 
 from .configuration_nested_ner import NestedNerConfig
-from .decoding import Entity, resolve_overlaps
+from .decoding import Entity, resolve_overlaps, split_mention, with_mention
 from .subwords import Window, WordEncoder
 from .word_inputs import pad_word_inputs
 
@@ -26,12 +26,20 @@ class Reading(NamedTuple):
     windows: list[Window]
     items: list[dict[str, Any]]
     labels: Collection[str] | None = None  # if entities with other labels are not looked at
+    mentions: Collection[str] | None = None  # nor those of other kinds
 
     def join(self, found: Iterable[list[Entity]], overlap: str) -> list[Entity]:
         """The text's entities from those of its windows."""
+        if self.mentions is not None:
+            found = [[entity for entity in entities if entity.mention in self.mentions] for entities in found]
         if self.labels is not None:
-            found = [[entity for entity in entities if entity.label in self.labels] for entities in found]
+            found = [[entity for entity in entities if _named(entity, self.labels)] for entities in found]
         return merge_windows(self.windows, found, overlap)
+
+
+def _named(entity: Entity, labels: Collection[str]) -> bool:
+    """Whether labels name an entity: its type, or the type's mentions of its kind (`person:name`)."""
+    return entity.label in labels or with_mention(entity.label, entity.mention) in labels
 
 
 class TextEncoder:
@@ -52,6 +60,7 @@ class TextEncoder:
         labels: Collection[str] | None = None,
         stride: int | None = None,
         flat: bool | None = None,
+        mentions: Collection[str] | None = None,
     ) -> Reading:
         """A text, one window or several.
 
@@ -59,12 +68,14 @@ class TextEncoder:
             before, after: words around it, to be read for context.
             pos: part-of-speech tags, if they are known.
             entities: gold start, end, label id, or given spans; each goes to the windows that hold it whole.
-            labels: those that the text is annotated with, if these are not all.
+            labels: those that the text is annotated with, if these are not all: types, or labels with their kind of
+                mention (`person:name`).
             stride: words that neighbouring windows share; by default enough for the longest span.
             flat: whether it is annotated with its outermost entities alone (see `Gold`).
+            mentions: the kinds of mention that are looked at, if not all.
         """
         overlap = self.config.reach().overlap(self.words.capacity) if stride is None else stride
-        reading = Reading(self.words.windows(words, overlap), [], labels)
+        reading = Reading(self.words.windows(words, overlap), [], labels, mentions)
         for window in reading.windows:
             item: dict[str, Any] = self.words.encode(words, window, before, after, pos)
             if entities is not None:
@@ -74,7 +85,10 @@ class TextEncoder:
                     if window.start <= start and end <= window.end
                 ]
             if labels is not None:
-                item["annotated_labels"] = [label in labels for label in self.config.labels]
+                item["annotated_labels"] = [
+                    label in labels or split_mention(label, self.config.mentions)[0] in labels
+                    for label in self.config.labels
+                ]
             if flat is not None:
                 item["flat"] = flat
             reading.items.append(item)
@@ -127,6 +141,7 @@ def gold_entities(sentence: Mapping[str, Any], label2id: Mapping[str, int]) -> l
     words, rows = sentence["tokens"], []
     for entity in sentence["entities"]:
         start, end, label = entity["start"], entity["end"], entity["label"]
+        label = name if (name := with_mention(label, entity.get("mention"))) in label2id else label
         where = f"Entity {label!r} [{start}, {end}) of sentence {sentence.get('id')!r}"
         if not 0 <= start < end <= len(words):
             raise ValueError(

@@ -1,12 +1,11 @@
 """Put the corpora of the default model together: one inventory of labels, and of each sentence what is known of it.
 
     python scripts/default_data.py CORPORA --output_dir runs/default_data
-    hf-spanner train default.yaml --data runs/default_data --output_dir runs/default
 
 CORPORA holds a folder for each corpus of `scripts/default_corpora.yaml`, which says what its labels are called here
-and why. A sentence of the result has `labels`, those it says something about: the corpus', those that such a text
-cannot hold, and terms of medicine and biology if none of its words is ever part of one. Text is varied as users send
-it: lower case, capitals, no full stop, curly quotes.
+and why; `scripts/train_default.py` trains on the result. A sentence of it has `labels`, those it says something about:
+the corpus', those that such a text cannot hold, and terms of medicine and biology if none of its words is ever part of
+one. Text is varied as users send it: lower case, capitals, no full stop, curly quotes.
 """
 
 import argparse
@@ -14,45 +13,90 @@ import gzip
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from hf_spanner.modeling.decoding import with_mention
+
 TERMS = ("disease", "chemical", "species")
+MOLECULES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 RARE = 30  # mentions of one label and kind; fewer are counted to the label's commonest kind
-CURRENCY = {"$", "€", "£", "¥", "dollar", "dollars", "euro", "euros", "pound", "pounds", "yen", "cents", "rupees", "Rs."}
-KINDS = ("gum", "amalgum")  # corpora that mark every kind of mention; the others mark names
-VALIDATION = {"gum": None, "genia": 400, "bc5cdr": 400, "wikigold": None, "uner_en": 300}
+CURRENCY = {"$", "€", "£", "¥", "dollar", "dollars", "euro", "euros", "pound", "pounds", "yen", "cents", "rupees"}
+VALIDATION = {"gum": None, "genia": 400, "bc5cdr": 400, "wikigold": None, "uner_en": 300}  # sentences to choose by
 
 Sentence = dict[str, Any]
+Kinds = Mapping[str, list[str]]  # of mention, by label
 
 
-def read(folder: Path, split: str) -> list[Sentence]:
-    """The sentences of a split, packed or not."""
-    plain, packed = folder / f"{split}.jsonl", folder / f"{split}.jsonl.gz"
-    with plain.open(encoding="utf-8") if plain.exists() else gzip.open(packed, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+@dataclass
+class Corpus:
+    """One entry of `default_corpora.yaml`."""
+
+    name: str
+    labels: dict[str, str]
+    general: bool = False  # no text of biology: molecules do not occur
+    kinds: bool = False  # every kind of mention is marked; else names alone
+    flat: bool = False
+    silver: bool = False
+    passes: float = 1
+    empty: float = 1
+    extra: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+
+    @property
+    def known(self) -> set[str]:
+        """The labels of which a sentence says whether they are there."""
+        return set(self.labels.values()) | (set(MOLECULES) if self.general else set())
+
+    def read(self, root: Path, split: str) -> list[Sentence]:
+        """The sentences of a split, packed or not, with their entities in the default's labels."""
+        plain, packed = root / self.name / f"{split}.jsonl", root / self.name / f"{split}.jsonl.gz"
+        with plain.open(encoding="utf-8") if plain.exists() else gzip.open(packed, "rt", encoding="utf-8") as file:
+            sentences = [json.loads(line) for line in file]
+        return [s for s in sentences if not any(e["label"] in self.without for e in s["entities"])]
+
+    def translate(self, sentence: Sentence, no_names: set[str]) -> list[dict[str, Any]]:
+        """The entities in the default's labels, each with its kind of mention."""
+        entities = []
+        for e in sentence["entities"]:
+            label, text = self.labels.get(e["label"]), words_of(sentence, e)
+            if label is None or (label in ("organization", "place") and text in no_names):
+                continue
+            if self.kinds and CURRENCY & set(text.split()) and any(map(str.isdigit, text)):
+                label = "money" if label in ("abstract", "object") else label
+            entities.append(
+                {"start": e["start"], "end": e["end"], "label": label, "mention": e.get("mention", "name")}
+            )
+        return entities
+
+    def finish(self, sentence: Sentence, kinds: Kinds, term_words: Mapping[str, set[str]]) -> Sentence:
+        """The sentence with what is known of it."""
+        words = {word.lower() for word in sentence["tokens"]}
+        free = {term for term in TERMS if self.general and not term_words[term] & words}
+        told = [(label, kind) for label in self.known | free for kind in (kinds[label] if self.kinds else ["name"])]
+        entities = [dict(e) for e in sentence["entities"]]
+        for e in entities:
+            if e["mention"] not in kinds[e["label"]]:  # too few to learn: the commonest will do
+                e["mention"] = kinds[e["label"]][0]
+            if kinds[e["label"]] == ["name"]:  # a term: it has no kinds
+                del e["mention"]
+        return {
+            "id": sentence["id"],
+            "doc_id": sentence.get("doc_id") and f"{self.name}/{sentence['doc_id']}",
+            "tokens": sentence["tokens"],
+            "entities": entities,
+            "labels": sorted(with_mention(label, None if kinds[label] == ["name"] else kind) for label, kind in told),
+            "flat": self.flat,
+            "corpus": self.name,
+        }
 
 
 def words_of(sentence: Sentence, entity: dict[str, Any]) -> str:
     return " ".join(sentence["tokens"][entity["start"] : entity["end"]])
-
-
-def translate(sentence: Sentence, names: dict[str, str], not_names: set[str]) -> list[dict[str, Any]]:
-    """The entities in the default's labels, each with its kind of mention."""
-    entities = []
-    for e in sentence["entities"]:
-        text = words_of(sentence, e)
-        label = names.get(e["label"])
-        if label in ("organization", "place") and text in not_names:
-            continue
-        if label in ("abstract", "object") and CURRENCY & set(text.split()) and any(map(str.isdigit, text)):
-            label = "money"
-        if label is not None:
-            entities.append({"start": e["start"], "end": e["end"], "label": label, "mention": e.get("mention", "name")})
-    return entities
 
 
 def common_kinds(sentences: list[Sentence]) -> dict[str, list[str]]:
@@ -65,9 +109,9 @@ def common_kinds(sentences: list[Sentence]) -> dict[str, list[str]]:
     return kinds
 
 
-def term_words(sentences: list[Sentence], labels: tuple[str, ...]) -> dict[str, set[str]]:
-    """For each label the words that stand in its entities in at least one of four places."""
-    inside: dict[str, Counter[str]] = {label: Counter() for label in labels}
+def words_of_terms(sentences: list[Sentence]) -> dict[str, set[str]]:
+    """For each term's label the words that stand in its entities in at least one of four places."""
+    inside: dict[str, Counter[str]] = {label: Counter() for label in TERMS}
     anywhere: Counter[str] = Counter()
     for sentence in sentences:
         words = [word.lower() for word in sentence["tokens"]]
@@ -120,84 +164,60 @@ def take(sentences: list[Sentence], passes: float, draw: random.Random) -> Itera
         wanted -= len(documents[name])
 
 
-def main() -> None:
+def write(sentences: list[Sentence], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(s, ensure_ascii=False) + "\n" for s in sentences), encoding="utf-8")
+
+
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("corpora", help="folder with a folder for each corpus")
     parser.add_argument("--output_dir", default="runs/default_data")
     parser.add_argument("--seed", type=int, default=0, help="of what is left out and varied")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     root, output, draw = Path(args.corpora), Path(args.output_dir), random.Random(args.seed)
     plan = yaml.safe_load(Path(__file__).with_name("default_corpora.yaml").read_text(encoding="utf-8"))
-    not_names = {
+    corpora = [Corpus(name, **entry) for name, entry in plan.items()]
+
+    no_names = {  # "American", "Christian": neither a place nor an organization, whatever Re-DocRED says
         words_of(s, e)
-        for corpus, label in (("wikigold", "MISC"), ("crossner", "misc"))
-        for s in read(root / corpus, "train")
+        for name, label in (("wikigold", "MISC"), ("crossner", "misc"))
+        for s in Corpus(name, {}).read(root, "train")
         for e in s["entities"]
         if e["label"] == label and e["end"] - e["start"] == 1
     }
     data: dict[str, dict[str, list[Sentence]]] = {}
-    for name, corpus in plan.items():
-        data[name] = {}
-        for split in ("train", *corpus.get("extra", ()), *(["validation"] if name in VALIDATION else [])):
-            kept = [s for s in read(root / name, split) if not {e["label"] for e in s["entities"]} & set(corpus.get("without", ()))]
-            for s in kept:
-                s["gold"] = not corpus.get("silver")
-                s["entities"] = translate(s, corpus["labels"], not_names if name == "redocred" else set())
-            data[name][split] = kept
-    kinds = common_kinds([s for splits in data.values() for s in splits["train"] if s["gold"]])
-    for s in (s for splits in data.values() for part in splits.values() for s in part):
-        for e in s["entities"]:
-            if e["mention"] not in kinds[e["label"]]:  # too few to learn: the commonest will do
-                e["mention"] = kinds[e["label"]][0]
-            if kinds[e["label"]] == ["name"]:  # a term: it has no kinds
-                del e["mention"]
-    medicine = [s for name in ("bc5cdr", "ncbi_disease", "craft") for s in data[name]["train"]]
-    words = term_words(medicine, TERMS)
-    def classes(labels: list[str], name: str) -> list[str]:
-        """Labels with the kinds of mention that a corpus says something about."""
-        told = [(label, kind) for label in set(labels) for kind in (kinds[label] if name in KINDS else ["name"])]
-        return sorted(label if kinds[label] == ["name"] else f"{label}:{kind}" for label, kind in told)
+    for corpus in corpora:
+        splits = ["train", *corpus.extra, *(["validation"] if corpus.name in VALIDATION else [])]
+        data[corpus.name] = {split: corpus.read(root, split) for split in splits}
+        for s in (s for part in data[corpus.name].values() for s in part):
+            s["entities"] = corpus.translate(s, no_names if corpus.name == "redocred" else set())
+    gold = [s for corpus in corpora if not corpus.silver for s in data[corpus.name]["train"]]
+    medicine = [s for corpus in corpora if set(TERMS) & corpus.known for s in data[corpus.name]["train"]]
+    kinds, term_words = common_kinds(gold), words_of_terms(medicine)
 
-    train, silver, validation, counts = [], [], [], Counter()
-    for name, corpus in plan.items():
-        general = "protein" in corpus.get("absent", ())
-        known = [*corpus["labels"].values(), *corpus.get("absent", ()), *(["money"] if name in (*KINDS, "fire") else [])]
-
-        def finish(s: Sentence) -> Sentence:
-            free = [t for t in TERMS if t not in known and general and not words[t] & {w.lower() for w in s["tokens"]}]
-            return {
-                "id": s["id"],
-                "doc_id": s.get("doc_id") and f"{name}/{s['doc_id']}",
-                "tokens": s["tokens"],
-                "entities": s["entities"],
-                "labels": classes([*known, *free], name),
-                "flat": bool(corpus.get("flat")),
-                "corpus": name,
-            }
-
-        own = [s for split in ("train", *corpus.get("extra", ())) for s in data[name][split]]
-        own = [s for s in own if s["entities"] or draw.random() < corpus.get("empty", 1)]
-        taken = [vary(finish(s), draw, general) for s in take(own, corpus.get("passes", 1), draw)]
-        (silver if corpus.get("silver") else train).extend(taken)
-        counts[name] = len(taken)
-        if name in VALIDATION:
-            for s in data[name]["validation"][: VALIDATION[name]]:
-                validation.append({**finish(s), "flat": False})
-    general_only = [s for s in validation if s["corpus"] == "gum"]
-    for file, sentences in (
-        ("silver/train", silver),
-        ("silver/validation", general_only),
-        ("train", train),
-        ("validation", validation),
-    ):
-        path = output / f"{file}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(s, ensure_ascii=False) + "\n" for s in sentences), encoding="utf-8")
+    train: dict[bool, list[Sentence]] = {True: [], False: []}  # silver and gold
+    validation: list[Sentence] = []
+    for corpus in corpora:
+        own = [s for split in ("train", *corpus.extra) for s in data[corpus.name][split]]
+        own = [s for s in own if s["entities"] or draw.random() < corpus.empty]
+        taken = [
+            vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(own, corpus.passes, draw)
+        ]
+        train[corpus.silver] += taken
+        print(f"{corpus.name}: {len(taken):,} sentences")
+        if corpus.name in VALIDATION:
+            chosen = data[corpus.name]["validation"][: VALIDATION[corpus.name]]
+            validation += [{**corpus.finish(s, kinds, term_words), "flat": False} for s in chosen]
+    write(train[True], output / "silver" / "train.jsonl")
+    write([s for s in validation if s["corpus"] == "gum"], output / "silver" / "validation.jsonl")
+    write(train[False], output / "gold" / "train.jsonl")
+    write(validation, output / "gold" / "validation.jsonl")
     for label, of in kinds.items():
         print(f"{label}: {', '.join(of)}")
-    print(f"{len(silver):,} silver and {len(train):,} gold training sentences ({dict(counts)}); {len(validation):,} to choose by")
+    print(f"{len(train[True]):,} silver and {len(train[False]):,} gold sentences, {len(validation):,} to choose by")
 
 
 if __name__ == "__main__":

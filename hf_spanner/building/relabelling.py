@@ -16,6 +16,7 @@ import torch
 
 from ..loading import load_model
 from ..modeling.configuration_nested_ner import NestedNerConfig
+from ..modeling.decoding import Entity, with_mention
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.reading import Reader
 
@@ -70,14 +71,19 @@ def find_origins(
     new = [label for label in labels if label not in known]
     seen: dict[str, Counter[str]] = {label: Counter() for label in new}
     spans: Counter[str] = Counter()
+
+    def name(entity: Mapping[str, Any]) -> str:
+        full = with_mention(entity["label"], entity.get("mention"))
+        return full if full in labels else entity["label"]
+
     if new:
-        chosen = [s for s in sentences if any(e["label"] in seen for e in s["entities"])][:ENOUGH]
+        chosen = [s for s in sentences if any(name(e) in seen for e in s["entities"])][:ENOUGH]
         for sentence, best in zip(chosen, best_of_spans(model, tokenizer, chosen, batch_size), strict=True):
             for entity in sentence["entities"]:
-                if entity["label"] in seen:
-                    spans[entity["label"]] += 1
+                if name(entity) in seen:
+                    spans[name(entity)] += 1
                     if old := best.get((entity["start"], entity["end"])):
-                        seen[entity["label"]][old] += 1
+                        seen[name(entity)][old] += 1
     origins = []
     for label in labels:
         if label in known:
@@ -97,7 +103,13 @@ def best_of_spans(
     words = [{**sentence, "labels": None} for sentence in sentences]  # those it is annotated with are new to the model
     found = reader.read(reader.cut_sentences(words), batch_size, threshold=FLOOR, overlap="any")
     best_last = (sorted(entities, key=lambda entity: entity.score) for entities in found)
-    return [{(entity.start, entity.end): entity.label for entity in entities} for entities in best_last]
+    known = set(model.config.labels)
+
+    def name(entity: Entity) -> str:
+        full = with_mention(entity.label, entity.mention)
+        return full if full in known else entity.label
+
+    return [{(entity.start, entity.end): name(entity) for entity in entities} for entities in best_last]
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from ..data import join_sentences, label_names
 from ..data.splits import load_split
 from ..evaluation import format_groups, write_predictions
 from ..evaluation.predicting import predict_sentences
-from ..evaluation.scoring import score_predictions
+from ..evaluation.scoring import of_mentions, score_predictions
 from ..loading import load_model
 from ..metrics import format_scores
 from .options import add_data_arguments, add_decoding_arguments, decoding_options, make_parser, parse_with_data, say
@@ -38,7 +38,8 @@ def main(argv: list[str] | None = None) -> int:
     if args.data_labels:
         labels = label_names(data)
         sentences = [{**sentence, "labels": labels} for sentence in sentences]
-    known = set(model.config.labels)
+    sentences = of_mentions(sentences, options.get("mentions"))
+    known = set(model.config.types)
     if unknown := sorted({e["label"] for s in sentences for e in s["entities"]} - known):
         say(f"The data has labels the model does not know, so they can only be missed: {', '.join(unknown)}")
     found = predict_sentences(model, tokenizer, sentences, args.batch_size, progress=True, **options)

@@ -162,6 +162,9 @@ def read_yaml(text: str, name: str) -> Any:
 def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threshold", help="least score: 0.5, or PER=0.4,ORG=0.6 (default: the model's)")
     parser.add_argument("--overlap", choices=["flat", "nested", "any"], help="default: the model's configuration")
+    parser.add_argument(
+        "--mentions", metavar="KIND,...", help="look for mentions of these kinds only: name, or name,nominal"
+    )
     parser.add_argument("--head", choices=["span", "seq"], help="which head of a bundled model predicts")
     parser.add_argument(
         "--set",
@@ -175,5 +178,7 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
 def decoding_options(args: argparse.Namespace) -> dict[str, Any]:
     """What was asked for by the arguments of [`add_decoding_arguments`], for the pipeline or `predict_sentences`."""
     threshold = None if args.threshold is None else parse_threshold(args.threshold)
-    options = {"threshold": threshold, "overlap": args.overlap, "head": args.head, **parse_inference(args.set)}
+    mentions = None if args.mentions is None else [kind.strip() for kind in args.mentions.split(",")]
+    own = {"threshold": threshold, "overlap": args.overlap, "head": args.head, "mentions": mentions}
+    options = own | parse_inference(args.set)
     return {name: value for name, value in options.items() if value is not None}

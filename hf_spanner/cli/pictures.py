@@ -7,6 +7,7 @@ from ..analysis.probabilities import gold_probabilities
 from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..loading import load_model
+from ..modeling.decoding import with_mention
 from .options import add_data_arguments, make_parser, parse_with_data, say
 
 EPILOG = """\
@@ -49,5 +50,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def _with_known_labels(sentences: list[Sentence], known: set[str]) -> tuple[list[Sentence], int]:
     """The sentences without entities of labels that the model was not trained on, and how many those are."""
-    kept: list[Sentence] = [{**s, "entities": [e for e in s["entities"] if e["label"] in known]} for s in sentences]
+    kept: list[Sentence] = [
+        {
+            **s,
+            "entities": [e for e in s["entities"] if known & {e["label"], with_mention(e["label"], e.get("mention"))}],
+        }
+        for s in sentences
+    ]
     return kept, sum(len(s["entities"]) for s in sentences) - sum(len(s["entities"]) for s in kept)

@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
         for text, entities in results:
             if view:
-                names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.labels]
+                names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.types]
                 stream.write(render(text, entities, color=color, labels=names) + "\n")
                 stream.write("\n" if entities else "(no entities)\n\n")
             else:
@@ -153,7 +153,7 @@ def label_options(args: argparse.Namespace) -> dict[str, Any]:
 def label_list(model: str) -> str:
     """The labels of a model, a line each, with examples from its training if there is a record of it."""
     seen = read_record(find(folder_of(model), RECORD)).get("labels", {})
-    labels = load_config(model).labels
+    labels = load_config(model).types
     width = max(map(len, labels))
     rows = (f"{label:<{width}}  {', '.join(seen.get(label, {}).get('examples', []))}".rstrip() for label in labels)
     return "\n".join(rows)

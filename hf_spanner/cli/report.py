@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     system = System.named(args.system)
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
     mentions = list_mentions(system.predict(sentences, args.batch_size), [s["entities"] for s in sentences])
-    labels = None if system.model is None else system.model.config.labels
+    labels = None if system.model is None else system.model.config.types
     summary = summarise_mentions(
         mentions, sentences, training_sentences(args, data, split, system.splitter), labels, args.resamples
     )

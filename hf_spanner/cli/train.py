@@ -21,6 +21,7 @@ from ..data import (
     join_sentences,
     label_names,
     load_nested_ner,
+    mention_kinds,
     resplit_words,
     statistics,
     suggest_overlap,
@@ -122,6 +123,10 @@ class RunArguments(VectorArguments):
     folds: int | None = field(
         default=None,
         metadata={"help": "Cross-validate by document, on so many parts of the data."},
+    )
+    mentions: bool = field(
+        default=False,
+        metadata={"help": "Tell kinds of mention (name, nominal, pronoun) apart, if entities of the data have them."},
     )
     resume: bool = field(
         default=False,
@@ -227,7 +232,11 @@ def train(task: Task) -> dict[str, Any]:
     run, args, settings, recipe, say = task.run, task.args, task.settings, task.recipe, task.say
     transformers.set_seed(args.seed)
     data = load_data(task)
-    labels = run.labels or label_names(data)
+    labels = run.labels or label_names(data, mentions=run.mentions)
+    if run.mentions:
+        settings.setdefault("mentions", mention_kinds(data))
+        if not settings["mentions"]:
+            raise ValueError("--mentions true: no entity of the data has a `mention` (name, nominal, ...) to learn.")
     settings.setdefault("overlap", overlap_of(run, data["train"]))
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in data.items())
     say(f"{run.approach} on {', '.join(run.data)}: {sizes} sentences")

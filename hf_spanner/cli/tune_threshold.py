@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     candidates, default = predict_candidates(model, tokenizer, sentences, overlap, args.batch_size, **options)
     threshold: Any
     if args.per_label:
-        threshold = tune_thresholds(candidates, gold, model.config.labels, overlap).threshold
+        threshold = tune_thresholds(candidates, gold, model.config.types, overlap).threshold
         threshold = {label: round(value, 4) for label, value in threshold.items()}
     else:
         threshold = tune_threshold(candidates, gold, overlap).threshold

@@ -7,7 +7,7 @@
 """
 
 from .chars import TextOptions, chars_to_words
-from .describe import Statistics, label_names, statistics, suggest_overlap
+from .describe import Statistics, label_names, mention_kinds, statistics, suggest_overlap
 from .loading import find_splits, load_nested_ner
 from .readers import READERS, guess_format, read_file
 from .reshaping import join_corpora, join_sentences, resplit_words
@@ -33,6 +33,7 @@ __all__ = [
     "join_corpora",
     "join_sentences",
     "label_names",
+    "mention_kinds",
     "load_nested_ner",
     "read_file",
     "resplit_words",

@@ -17,7 +17,7 @@ from .records import (
     text_sentences,
     word_sentence,
 )
-from .schema import ReadReport, Sentence, first_line, short
+from .schema import FURTHER, ReadReport, Sentence, first_line, short
 from .tags import SeenTags, is_tag
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Table:
         return cls(dataset.features, lambda: plain)
 
 
-_COLUMNS = {"id", "doc_id", "text"} | LIST_KEYS
+_COLUMNS = {"id", "doc_id", "text", *FURTHER} | LIST_KEYS
 
 
 def sentences_of_columns(

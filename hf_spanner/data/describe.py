@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..modeling.decoding import with_mention
+
 if TYPE_CHECKING:
     import datasets
 
@@ -66,9 +68,21 @@ def suggest_overlap(dataset: Sentences) -> str:
     return statistics(dataset).overlap
 
 
-def label_names(dataset: Sentences) -> list[str]:
-    """All labels that occur, sorted: the `labels` of a model for this data."""
-    return sorted({entity["label"] for sentence in read_sentences(dataset) for entity in sentence["entities"]})
+def label_names(dataset: Sentences, mentions: bool = False) -> list[str]:
+    """All labels that occur, sorted: the `labels` of a model for this data. With `mentions` each kind of mention of a
+    label is a label of its own, `person:nominal`."""
+    names = {
+        with_mention(entity["label"], entity.get("mention") if mentions else None)
+        for sentence in read_sentences(dataset)
+        for entity in sentence["entities"]
+    }
+    return sorted(names)
+
+
+def mention_kinds(dataset: Sentences) -> list[str]:
+    """The kinds of mention that occur, sorted: name stands before nominal and pronoun, NAM before NOM and PRO."""
+    kinds = {e.get("mention") for sentence in read_sentences(dataset) for e in sentence["entities"]}
+    return sorted(kind for kind in kinds if kind is not None)
 
 
 def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:

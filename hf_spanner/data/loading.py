@@ -20,7 +20,7 @@ from .readers.brat import brat_files
 from .readers.files import plain_name
 from .readers.guessing import data_suffix
 from .readers.tables import open_arrow
-from .schema import ReadReport, Sentence, check_sentence, features, first_line, several
+from .schema import FURTHER, ReadReport, Sentence, check_sentence, features, first_line, several
 
 if TYPE_CHECKING:
     import datasets
@@ -108,9 +108,9 @@ def load_with_reports(
         for split, name in _choose_splits(splits, {name: name for name in columns}, _name(source)).items():
             loaded[split] = _open_columns(columns[name], f"{_name(source)}[{split}]", labels, splitter, text)
 
-    data = DatasetDict({split: _written(sentences) for split, (sentences, _) in loaded.items()})
-    if all(part.data.column("pos").null_count == len(part) for part in data.values()):
-        data = data.remove_columns("pos")
+    files = {split: _written(sentences) for split, (sentences, _) in loaded.items()}
+    there = set().union(*(columns for _, columns in files.values()))
+    data = DatasetDict({split: _opened(file, there) for split, (file, _) in files.items()})
     return data, {split: report for split, (_, report) in loaded.items()}
 
 
@@ -146,19 +146,50 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="hf_spanner-", ignore_cleanup_errors=True)
 
 
-def _written(sentences: Iterator[Sentence]) -> datasets.Dataset:
-    """The sentences as a dataset on disk, with the column `pos`, which is empty where there is none."""
+def _written(sentences: Iterator[Sentence]) -> tuple[str, set[str]]:
+    """The sentences in a file, with all columns that there may be, and the names of those that hold something."""
     import pyarrow as pa
-    from datasets import Dataset
 
-    schema = features(pos=True).arrow_schema
+    schema, there = features(further=FURTHER, mention=True).arrow_schema, set()
     with (
         tempfile.NamedTemporaryFile(dir=_folder().name, suffix=".arrow", delete=False) as file,
         pa.ipc.new_stream(file, schema) as stream,
     ):
         while batch := list(islice(sentences, _BATCH)):
             stream.write_table(pa.Table.from_pylist(batch, schema=schema))
-    return Dataset.from_file(file.name)
+            there |= {name for sentence in batch for name in FURTHER if name in sentence}
+            if "mention" not in there and any("mention" in e for sentence in batch for e in sentence["entities"]):
+                there.add("mention")
+    return file.name, there
+
+
+def _opened(file: str, there: Collection[str]) -> datasets.Dataset:
+    """The sentences of a file as a dataset, with those of the columns that there may be that are there."""
+    import pyarrow as pa
+    from datasets import Dataset
+
+    if "mention" not in there:  # a field of a column, which only writing anew removes
+        schema, whole = features(further=FURTHER).arrow_schema, file
+        file = f"{whole}.plain"
+        with pa.memory_map(whole) as source, pa.OSFile(file, "wb") as target, pa.ipc.new_stream(target, schema) as out:
+            for batch in pa.ipc.open_stream(source):
+                columns = [
+                    _without_mention(column) if name == "entities" else column
+                    for name, column in zip(batch.schema.names, batch.columns, strict=True)
+                ]
+                out.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+        Path(whole).unlink()
+    dataset: Dataset = Dataset.from_file(file)
+    missing = [name for name in FURTHER if name not in there]
+    return dataset.remove_columns(missing) if missing else dataset
+
+
+def _without_mention(entities: Any) -> Any:
+    """A column of lists of entities without their field `mention`."""
+    import pyarrow as pa
+
+    kept = [entities.values.field(name) for name in ("start", "end", "label")]
+    return pa.ListArray.from_arrays(entities.offsets, pa.StructArray.from_arrays(kept, ["start", "end", "label"]))
 
 
 def find_splits(source: str | Path, format: str | None = None, splits: Splits | None = None) -> dict[str, Path]:

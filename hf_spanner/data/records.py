@@ -40,7 +40,32 @@ def word_sentence(
         if isinstance(entities, list):  # anything else is refused, with a sentence, by `keep`
             entities = [_as_entity(entity, report, where, end_inclusive) for entity in entities]
     count_others(record, key, (*ENTITY_KEYS, *TAG_KEYS), report, where)
-    return report.keep(id, document(record, where), tokens, entities, where, record.get("pos"))
+    return report.keep(id, document(record, where), tokens, entities, where, _further(record, report, where))
+
+
+def _further(record: dict[str, Any], report: ReadReport, where: str) -> dict[str, Any]:
+    """The columns that a sentence may have beside words and entities; what only has their name is left aside."""
+    further = {"pos": record.get("pos")}
+    for name, fits in (("labels", _are_labels), ("flat", _is_bool), ("corpus", _is_text)):
+        value = record.get(name)
+        if value is not None and not fits(value):
+            report.ignore(f"field {name!r} of a sentence, of another meaning than here", f"{where}: {short(value)}")
+        elif value is not None:
+            further[name] = value
+    return further
+
+
+def _are_labels(value: Any) -> bool:
+    """Whether these are labels that a sentence is annotated with, and not a tag for each of its words."""
+    return isinstance(value, list) and all(isinstance(label, str) and label for label in value) and "O" not in value
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def text_sentences(
@@ -103,7 +128,7 @@ def count_others(record: dict[str, Any], chosen: str, keys: tuple[str, ...], rep
 
 
 def count_fields(entity: dict[str, Any], read: set[str], report: ReadReport, where: str) -> None:
-    """Count the fields of an entity that nobody reads, such as `mention`."""
+    """Count the fields of an entity that nobody reads."""
     for key in sorted(entity.keys() - read - _SAYS_NOTHING_NEW):
         report.ignore(f"field {short(key)} of an entity", f"{where}: {short(entity[key])}")
 
@@ -114,7 +139,7 @@ def _as_entity(entity: Any, report: ReadReport, where: str, end_inclusive: bool)
         entity = dict(zip(("start", "end", "label"), entity, strict=True))
     elif isinstance(entity, dict):
         label = "label" if "label" in entity or "type" not in entity else "type"
-        count_fields(entity, {"start", "end", label}, report, where)
+        count_fields(entity, {"start", "end", "mention", label}, report, where)
         entity = {**entity, "label": entity[label]} if label in entity else entity
     if end_inclusive and isinstance(entity, dict) and type(entity.get("end")) is int:
         entity = {**entity, "end": entity["end"] + 1}

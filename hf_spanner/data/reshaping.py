@@ -73,6 +73,10 @@ def _joined(group: Sequence[Sentence]) -> Sentence:
             cast("Entity", {**e, "start": e["start"] + shift, "end": e["end"] + shift}) for e in sentence["entities"]
         ]
     joined = cast("Sentence", {**group[0], "tokens": words, "entities": entities})
+    if joined.get("labels") is not None:  # what all of them are annotated with
+        joined["labels"] = [label for label in joined["labels"] if all(label in s["labels"] for s in group)]
+    if joined.get("flat") is not None:
+        joined["flat"] = any(sentence["flat"] for sentence in group)
     if "pos" in joined:
         tags = [sentence.get("pos") for sentence in group]
         known = [part for part in tags if part is not None]
@@ -106,6 +110,11 @@ def join_corpora(
         corpora = {source: with_flat(data, source in found or source in flat) for source, data in corpora.items()}
     if len(corpora) == 1:
         return next(iter(corpora.values()))
+    if own := [source for source, data in corpora.items() if "labels" in next(iter(data.values())).column_names]:
+        raise ValueError(
+            f"{own[0]} says of each sentence what it is annotated with, and can only be trained on alone."
+        )
+    corpora = _with_the_same_fields(corpora)
     names = {source: Path(source).name for source in corpora}
     if len(set(names.values())) < len(names):
         raise ValueError(f"Two corpora have the same name: {sorted(names.values())}. Rename the folder of one.")
@@ -120,7 +129,21 @@ def join_corpora(
     return DatasetDict({split: concatenate_datasets(parts) for split, parts in joined.items()})
 
 
+def _with_the_same_fields(corpora: Mapping[str, datasets.DatasetDict]) -> Mapping[str, datasets.DatasetDict]:
+    """The corpora, all with a kind of mention in their entities (None where they say none) if some have one."""
+    parts = [part for data in corpora.values() for part in data.values()]
+    wide = next((part.features["entities"] for part in parts if "mention" in part.features["entities"].feature), None)
+    if wide is None:
+        return corpora
+    return {
+        source: type(data)({split: part.cast_column("entities", wide) for split, part in data.items()})
+        for source, data in corpora.items()
+    }
+
+
 def with_flat(data: datasets.DatasetDict, flat: bool) -> datasets.DatasetDict:
     """The data with a column that says whether its training sentences are annotated flat."""
     train = data["train"]
+    if "flat" in train.column_names:
+        train = train.remove_columns("flat")
     return type(data)({**data, "train": train.add_column("flat", [flat] * len(train))})

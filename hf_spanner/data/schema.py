@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 if TYPE_CHECKING:
     import datasets
 
 
-class Entity(TypedDict):
-    """A labelled span `[start, end)` in words."""
-
+class _Entity(TypedDict):
     start: int
     end: int
     label: str
+
+
+class Entity(_Entity, total=False):
+    """A labelled span `[start, end)` in words; its `mention` is its kind (name, nominal, ...), if the source says."""
+
+    mention: str
 
 
 class _Annotated(TypedDict):
@@ -34,33 +38,51 @@ class _Annotated(TypedDict):
 class Sentence(_Annotated, total=False):  # two classes, for `typing.NotRequired` is younger than Python 3.10
     """One training or test item. `doc_id` groups sentences of one document; it is None when nobody knows.
 
-    `pos` are part-of-speech tags, one a word, if the source has them. `labels` are those that the sentence is
-    annotated with, if these are not all that a model knows.
+    Further columns, if the source has them: `pos` are part-of-speech tags, one a word. `labels` are those that the
+    sentence is annotated with, if these are not all that a model knows: types (`person`), or mentions of one kind
+    (`person:name`). `flat`: its outermost entities alone are annotated. `corpus` names where it is from.
     """
 
     pos: list[str]
     labels: list[str]
+    flat: bool
+    corpus: str
 
 
-def features(labels: Iterable[str] | None = None, pos: bool = False) -> datasets.Features:
+FURTHER = ("pos", "labels", "flat", "corpus")  # columns that a data set has if its source has them
+
+
+def features(
+    labels: Iterable[str] | None = None, pos: bool = False, further: Collection[str] = (), mention: bool = False
+) -> datasets.Features:
     """The `datasets.Features` of a nested NER dataset.
 
     Args:
         labels: entity types. With them the label is a `ClassLabel` (stored as an integer), without them a string.
         pos: whether there are part-of-speech tags.
+        further: which of the columns that a source may have there are.
+        mention: whether entities have a kind of mention.
 
     `List({...})` and not `Sequence({...})`: the latter turns a list of entities into a dict of lists.
     """
     from datasets import ClassLabel, Features, List, Value
 
     label = Value("string") if labels is None else ClassLabel(names=several("labels", labels))
+    entity = {"start": Value("int32"), "end": Value("int32"), "label": label}
     columns: Any = {
         "id": Value("string"),
         "doc_id": Value("string"),
         "tokens": List(Value("string")),
-        "entities": List({"start": Value("int32"), "end": Value("int32"), "label": label}),
+        "entities": List(entity | ({"mention": Value("string")} if mention else {})),
     }
-    return Features(columns | {"pos": List(Value("string"))} if pos else columns)
+    may_have = {
+        "pos": List(Value("string")),
+        "labels": List(Value("string")),
+        "flat": Value("bool"),
+        "corpus": Value("string"),
+    }
+    there = {*further, *(["pos"] if pos else [])}
+    return Features(columns | {name: kind for name, kind in may_have.items() if name in there})
 
 
 def several(option: str, values: Iterable[str]) -> list[str]:
@@ -100,6 +122,10 @@ def check_sentence(record: Mapping[str, Any], where: str = "", labels: Collectio
                 f"{where}: 'pos' is {short(pos)}, expected {len(tokens)} part-of-speech tags, one a word."
             )
         _check_texts(pos, "part-of-speech tag", where)
+    for text in record.get("labels") or ():
+        _check_text(text, "a label", where)
+    if isinstance(record.get("corpus"), str):
+        _check_text(record["corpus"], "'corpus'", where)
 
 
 def _check_texts(texts: list[Any], what: str, where: str) -> None:
@@ -141,6 +167,11 @@ def _check_entity(entity: Any, num_words: int, where: str, labels: Collection[st
     if not isinstance(label, str) or not label:
         raise ValueError(f"{where}: label {short(label)} of span [{start}, {end}) has to be a non-empty string.")
     _check_text(label, "a label", where)
+    mention = entity.get("mention")
+    if mention is not None and (not isinstance(mention, str) or not mention):
+        raise ValueError(f"{where}: mention {short(mention)} of span [{start}, {end}) has to be a non-empty string.")
+    if mention is not None:
+        _check_text(mention, "a mention", where)
     if labels is not None and label not in labels:
         raise ValueError(
             f"{where}: label {label!r} of span [{start}, {end}) is not one of {sorted(labels)}; "
@@ -213,10 +244,14 @@ class ReadReport:
         tokens: Any,
         entities: Any,
         where: str = "",
-        pos: Any = None,
+        further: Mapping[str, Any] | None = None,
     ) -> Sentence:
-        """The gate that every sentence passes: checked, whatever it holds, freed of exact duplicates, counted."""
-        check_sentence({"id": id, "doc_id": doc_id, "tokens": tokens, "entities": entities, "pos": pos}, where)
+        """The gate that every sentence passes: checked, whatever it holds, freed of exact duplicates, counted.
+
+        `further` holds columns that it may have, None where it has not.
+        """
+        there = {name: value for name, value in (further or {}).items() if value is not None}
+        check_sentence({"id": id, "doc_id": doc_id, "tokens": tokens, "entities": entities, **there}, where)
         unique: dict[tuple[int, int, str], Entity] = {}
         for entity in entities:
             key = (entity["start"], entity["end"], entity["label"])
@@ -224,9 +259,10 @@ class ReadReport:
                 self.lose("duplicate", f"{where or id}: {key[2]} {' '.join(tokens[key[0] : key[1]])!r}")
             else:
                 unique[key] = Entity(start=key[0], end=key[1], label=key[2])
+                if entity.get("mention") is not None:
+                    unique[key]["mention"] = entity["mention"]
         sentence: Sentence = {"id": id, "doc_id": doc_id, "tokens": tokens, "entities": list(unique.values())}
-        if pos is not None:
-            sentence["pos"] = pos
+        sentence.update(cast("Any", there))
         self.sentences += 1
         self.words += len(tokens)
         self.entities += len(unique)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from .schema import Sentence
+from .schema import FURTHER, Sentence
 
 
 def write_jsonl(sentences: Iterable[Sentence], path: str | Path) -> int:
@@ -18,9 +18,10 @@ def write_jsonl(sentences: Iterable[Sentence], path: str | Path) -> int:
     number = 0
     with _complete_or_not_at_all(Path(path)) as file:
         for sentence in sentences:
-            record = {key: sentence[key] for key in ("id", "doc_id", "tokens", "entities")}
-            if sentence.get("pos") is not None:
-                record["pos"] = sentence["pos"]
+            whole: dict[str, Any] = {**sentence}
+            record = {key: whole[key] for key in ("id", "doc_id", "tokens", "entities")}
+            record |= {name: whole[name] for name in FURTHER if whole.get(name) is not None}
+            record["entities"] = [{k: v for k, v in e.items() if v is not None} for e in sentence["entities"]]
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             number += 1
     return number

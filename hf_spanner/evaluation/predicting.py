@@ -1,6 +1,6 @@
 """Entities for many sentences: what evaluation, reports and scripts call."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -19,6 +19,7 @@ def predict_sentences(
     overlap: str | None = None,
     head: str | None = None,
     progress: bool = False,
+    mentions: Collection[str] | None = None,
     **inference: Any,
 ) -> list[list[Entity]]:
     """The model's entities for every sentence (records with `tokens`; `doc_id` if the model reads context, `pos` if
@@ -26,13 +27,14 @@ def predict_sentences(
 
     Of a sentence that says which `labels` it is annotated with, only entities with these are given.
 
-    With `progress` a bar is shown on a terminal.
+    With `progress` a bar is shown on a terminal. `mentions` are the kinds of mention that are looked for; None: all.
 
     `inference` are the approach's own parameters (`model.inference_parameters`), such as `num_steps` of diffusion_ner.
     A model that only types given spans (`model.task == "typing"`) takes these from `entities`, without their labels.
     """
     model.inference_settings(**inference)  # checks them
     reader = Reader(model, tokenizer)
-    readings = reader.cut_sentences(list(sentences))
+    model.config.check_mentions(mentions)
+    readings = [reading._replace(mentions=mentions) for reading in reader.cut_sentences(list(sentences))]
     decoding = {"threshold": threshold, "overlap": overlap, "head": head, **inference}
     return list(reader.read(readings, batch_size, progress=progress, **decoding))

@@ -14,13 +14,14 @@ from ..modeling.decoding import Entity
 
 
 def write_predictions(
-    path: str | Path, sentences: Iterable[Mapping[str, Any]], found: Iterable[Iterable[Entity]]
+    path: str | Path, sentences: Iterable[Mapping[str, Any]], predictions: Iterable[Iterable[Entity]]
 ) -> None:
     """The sentences with predicted entities (and scores) in place of the gold ones, one a line."""
     with Path(path).open("w", encoding="utf-8") as file:
-        for sentence, entities in zip(sentences, found, strict=True):
+        for sentence, entities in zip(sentences, predictions, strict=True):
             row = {key: sentence.get(key) for key in ("id", "doc_id", "tokens")}
-            row["entities"] = [entity._asdict() for entity in entities]
+            found = (entity._asdict() for entity in entities)
+            row["entities"] = [{name: value for name, value in e.items() if value is not None} for e in found]
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

@@ -75,7 +75,7 @@ def make_card(model, tokenizer, name: str, record: Mapping[str, Any], about: Abo
         summary=summary(model, record, about),
         usage=code,
         usage_note=note,
-        labels=label_rows(config.labels, record.get("labels", {})),
+        labels=label_rows(config.types, record.get("labels", {})),
         results=[{"title": split.capitalize(), "tables": tables(scores)} for split, scores in results.items()],
         command=record.get("command"),
         training=training_lines(record),
@@ -94,8 +94,8 @@ def summary(model, record: Mapping, about: About) -> str:
     trained = f", trained on {data}" if data else ""
     return (
         f"A `{config.model_type}` model of hf_spanner{trained}{on}. "
-        f"It {TASKS[model.task].does} with {len(config.labels)} labels: "
-        f"{', '.join(f'`{harmless(label)}`' for label in config.labels)}."
+        f"It {TASKS[model.task].does} with {len(config.types)} labels: "
+        f"{', '.join(f'`{harmless(label)}`' for label in config.types)}."
     )
 
 

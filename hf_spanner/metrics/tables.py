@@ -13,7 +13,8 @@ COUNTS = ("support", "predicted", "correct")
 
 
 def format_scores(scores: Mapping[str, Any]) -> str:
-    """A table of what `score_entities` returns: a row per type, then micro, macro, locate and type.
+    """A table of what `score_entities` returns: a row per type, then micro, macro, locate, type, and a row
+    per kind of mention, if the model tells them apart.
 
     What `score_typing` returns is formatted likewise, with its own columns.
 
@@ -35,6 +36,7 @@ def format_scores(scores: Mapping[str, Any]) -> str:
     summary = [
         ["micro", *_ratios(scores), *_counts(scores)],
         *([name, *_ratios(scores, prefix=f"{name}_")] for name in ("macro", "locate", "type")),
+        *([harmless(kind), *_ratios(row), *_counts(row)] for kind, row in scores.get("per_mention", {}).items()),
     ]
     header = ["", *RATIOS, *COUNTS]
     table = [header, *types, *summary]

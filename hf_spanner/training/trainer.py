@@ -399,7 +399,7 @@ class NestedNerTrainer(Trainer):
         config = model_of(self.model).config
         rows = torch.as_tensor(prediction.predictions)  # (N, P, 6)
         places = rows[:, 0, :2].long().tolist()
-        windows = tensor_to_entities(rows[..., 2:], config.id2label)
+        windows = tensor_to_entities(rows[..., 2:], config.id2label, config.mentions)
         self._found = self._scored.merge(zip(map(tuple, places), windows, strict=True), config.overlap)
         scores = score_predictions(model_of(self.model), self._found, self._scored.sentences)
         return {key: value for key, value in scores.items() if isinstance(value, (int, float))}

@@ -248,10 +248,10 @@ def test_spans_in_a_label_studio_task_that_are_no_regions_are_counted(tmp_path):
 
 
 def test_fields_of_an_entity_that_nobody_reads_are_counted_by_name(tmp_path):
-    entities = [{**entity, "mention": "name", "id": 3, "text": "x"} for entity in ENTITIES]
+    entities = [{**entity, "head": 1, "id": 3, "text": "x"} for entity in ENTITIES]
     (tmp_path / "a.jsonl").write_text(json.dumps({**BY_WORDS, "entities": entities}))
     report = check(tmp_path / "a.jsonl", "jsonl")
-    assert report.ignored == {"field 'mention' of an entity": 2} and report.faithful
+    assert report.ignored == {"field 'head' of an entity": 2} and report.faithful
 
 
 def test_entities_under_a_second_name_are_counted(tmp_path):

@@ -14,8 +14,8 @@ def read_jsonl(path: str | Path, report: ReadReport, *, end_inclusive: bool = Fa
     """One sentence a line, or a JSON list of them: `{"tokens": [...], "entities": [{"start", "end", "label"}]}`.
 
     `words` may stand for `tokens`; `ner` or `spans` for `entities`; `[start, end, label]` for an entity; `type` for
-    `label`; and `ner_tags` or `tags` with one tag a word (BIO and its relatives) for all the entities. `pos`,
-    part-of-speech tags, are kept where there are any.
+    `label`; and `ner_tags` or `tags` with one tag a word (BIO and its relatives) for all the entities. An entity
+    may have a `mention` (name, nominal, ...), and a sentence `pos`, `labels`, `flat` and `corpus` (see `Sentence`).
 
     Args:
         end_inclusive: the file's ends name the last word instead of the word after it.
