@@ -1,35 +1,80 @@
 """Make the checkpoint that is installed with the package from a trained run, measure it so, and write its card.
 
-    hf-spanner train default.yaml --data genia/ gum/ --complete gum/ --repeats 1 2 --output_dir runs/default
-    python scripts/ship_default.py runs/default --data genia/ gum/
+    python scripts/train_default.py CORPORA --output_dir runs/default
+    python scripts/ship_default.py runs/default/gold --data CORPORA --train runs/default/data/gold
 
 Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all
-figures of the card are measured after that rounding. The code stays in the package: the folder holds none.
+figures of the card are measured after that rounding. Thresholds and calibration are chosen on validation data. The
+code stays in the package: the folder holds none. `--measure` measures the model that is there, and writes nothing.
 """
 
 import argparse
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
+import yaml
+from default_data import Corpus
 from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
-from hf_spanner.data import label_names, load_nested_ner, resplit_words
+from hf_spanner.data import load_nested_ner, resplit_words
 from hf_spanner.default import FOLDER
 from hf_spanner.evaluation import score_groups, tune_threshold
+from hf_spanner.evaluation.calibration import calibration, fit_calibration
+from hf_spanner.evaluation.mentions import list_mentions
 from hf_spanner.evaluation.predicting import predict_sentences
+from hf_spanner.evaluation.scoring import of_mentions, score_predictions
 from hf_spanner.evaluation.thresholds import FLOOR as LEAST
 from hf_spanner.evaluation.thresholds import write_threshold
 from hf_spanner.hub.cards import About, make_card
-from hf_spanner.hub.record import public, read_record, write_record
+from hf_spanner.hub.record import label_examples, public, read_record, write_record
 from hf_spanner.loading import load_model
-from hf_spanner.metrics import format_scores, score_entities
+from hf_spanner.metrics import format_scores
+from hf_spanner.modeling.decoding import Calibration
 
 ENCODER = "ibm-granite/granite-embedding-30m-english"
-COMMAND = "hf-spanner train default.yaml --data genia/ gum/ --complete gum/ --repeats 1 2 --output_dir runs/default"
+COMMAND = "python scripts/train_default.py CORPORA --output_dir runs/default"
 CARDS = Path(__file__).resolve().parents[1] / "model_cards"
+MENTIONS = ["name", "nominal", "pronoun"]
+SHOWN = ["name"]  # what a newcomer expects of a text; the others are there for who asks
+
+
+@dataclass
+class Part:
+    """Sentences to choose by or to measure on: a split of a corpus, and how it is looked at."""
+
+    corpus: str
+    split: str
+    mentions: list[str] | None = None  # kinds that are looked at
+    overlap: str | None = None  # "flat" where inner entities are not marked
+    chooses: tuple[str, ...] = ()  # labels whose threshold is chosen here
+    limit: int | None = None
+
+    @property
+    def title(self) -> str:
+        kinds = "" if self.mentions is None else f", {' and '.join(self.mentions)}s"
+        return f"{self.corpus}, {self.split}{kinds}"
+
+
+GENERAL = ("person", "organization", "place", "time", "event", "object", "abstract", "substance", "animal", "plant")
+PARTS = [
+    Part("gum", "validation", chooses=(*GENERAL, "money")),
+    Part("gum", "validation", ["name", "nominal"]),
+    Part("genia", "validation", chooses=("protein", "DNA", "RNA", "cell_type", "cell_line")),
+    Part("genia", "test"),
+    Part("bc5cdr", "validation", overlap="flat", chooses=("disease", "chemical", "species")),
+    Part("ncbi_disease", "validation", overlap="flat"),
+    Part("wikigold", "validation", ["name"], "flat"),
+    Part("wikigold", "test", ["name"], "flat"),
+    Part("uner_en", "validation", ["name"], "flat"),
+    Part("uner_en", "test", ["name"], "flat"),
+    Part("btc", "test", ["name"], "flat"),
+    Part("crossner", "test", ["name"], "flat"),
+]
 
 
 def main() -> None:
@@ -37,40 +82,31 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("run", help="folder of the trained model")
-    parser.add_argument(
-        "--data", nargs="+", required=True, help="what to measure it on: folders with test or validation"
-    )
+    parser.add_argument("--data", required=True, help="folder with a folder for each corpus")
+    parser.add_argument("--train", help="its training data, for the card's examples of each label")
+    parser.add_argument("--measure", action="store_true", help="measure the model in `run` as it is")
     parser.add_argument(
         "--limits", default=str(CARDS / "default_limits.md"), help="what the card says of its mistakes"
     )
     parser.add_argument("--tolerance", type=float, default=0.003, help="F1 on validation given away for precision")
     args = parser.parse_args()
-    require_matplotlib()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-
+    root = Path(args.data)
+    if args.measure:
+        measure(*load_model(args.run), root)
+        return
+    require_matplotlib()
     model, tokenizer = load_model(args.run)
-    corpora = {Path(source).name: read(source, model.config.word_splitter) for source in args.data}
+    model.config.mentions, model.config.shown_mentions = MENTIONS, SHOWN
     save_compact(model, tokenizer, FOLDER)
     model, tokenizer = load_model(str(FOLDER))  # as everybody will load it
-    threshold = {}
-    for name, splits in corpora.items():
-        candidates = predict_sentences(model, tokenizer, splits["validation"], threshold=LEAST, overlap="any")
-        gold = [sentence["entities"] for sentence in splits["validation"]]
-        tuned = round(tune_threshold(candidates, gold, model.config.overlap, args.tolerance).threshold, 2)
-        threshold |= dict.fromkeys(splits["validation"][0]["labels"], tuned)
-        print(f"{name}: threshold {tuned}, chosen on validation")
-    write_threshold(FOLDER / "config.json", threshold)
-    model.config.threshold = threshold
+    threshold, line = choose(model, tokenizer, root, args.tolerance)
+    write_threshold(FOLDER / "config.json", threshold, calibration=line)
+    model.config.threshold, model.config.calibration = threshold, line
     record = public(read_record(str(Path(args.run) / "training.json")))
-    record |= {"results": {}, "command": COMMAND, "example": None, "base_model": ENCODER}
-    for name, splits in corpora.items():
-        for split, sentences in splits.items():
-            found = predict_sentences(model, tokenizer, sentences)
-            gold = [sentence["entities"] for sentence in sentences]
-            scores = score_entities(found, gold, labels=sentences[0]["labels"])
-            scores["groups"] = score_groups(found, sentences)
-            record["results"][f"{name}, {split}"] = scores
-            print(f"{name} ({split})\n{format_scores(scores)}\n")
+    record |= {"results": measure(model, tokenizer, root), "command": COMMAND, "example": None, "base_model": ENCODER}
+    if args.train is not None:
+        record["labels"] = label_examples(load_nested_ner(args.train)["train"])
     write_record(FOLDER, record)
     draw_history(record["history"]).savefig(CARDS / "default_training.svg")
     (CARDS / "default_history.json").write_text(json.dumps(record["history"], indent=1), encoding="utf-8")
@@ -81,15 +117,61 @@ def main() -> None:
     print(f"{FOLDER}: {size / 1e6:.1f} MB")
 
 
-def read(source: str, splitter: str) -> dict[str, list[dict]]:
-    """Validation and test, in the words that raw text is cut into, each sentence with the labels of its corpus."""
-    data = load_nested_ner(source)
-    labels = label_names(data)
-    return {
-        split: [{**resplit_words(sentence, splitter), "labels": labels} for sentence in data[split]]
-        for split in ("validation", "test")
-        if split in data
-    }
+def choose(model, tokenizer, root: Path, tolerance: float) -> tuple[dict[str, float], list[list[float]]]:
+    """Thresholds, of the labels of each corpus together, and the line that makes scores mean something."""
+    threshold: dict[str, float] = {}
+    candidates, gold = [], []
+    for part in PARTS:
+        if part.split != "validation" or (part.mentions and not part.chooses and part.corpus == "gum"):
+            continue
+        sentences = read(root, part, model.config.word_splitter)
+        found = predict_sentences(model, tokenizer, sentences, threshold=LEAST, overlap="any", mentions=part.mentions)
+        overlap = part.overlap or model.config.overlap
+        if part.chooses:
+            tuned = tune_threshold(found, [s["entities"] for s in sentences], overlap, tolerance).threshold
+            threshold |= dict.fromkeys(part.chooses, tuned)
+            print(f"{part.title}: threshold {tuned:.2f}, before calibration")
+        candidates += found[:1000]
+        gold += [sentence["entities"] for sentence in sentences[:1000]]
+    line = fit_calibration(candidates, gold, model.config.overlap)
+    rise = Calibration(line)
+    return {label: round(rise(score), 2) for label, score in threshold.items()}, line
+
+
+def measure(model, tokenizer, root: Path) -> dict[str, Any]:
+    """Scores on every part, and how far scores are from shares of right answers (ECE)."""
+    results = {}
+    for part in PARTS:
+        sentences = read(root, part, model.config.word_splitter)
+        mentions = part.mentions if model.config.mentions else None
+        found = predict_sentences(model, tokenizer, sentences, overlap=part.overlap, mentions=mentions)
+        scores = score_predictions(model, found, sentences)
+        scores["groups"] = score_groups(found, sentences)
+        reliability = calibration(list_mentions(found, [s["entities"] for s in sentences]))
+        scores["ece"] = None if reliability is None else reliability["ece"]
+        scores["per_type"] = {k: v for k, v in scores["per_type"].items() if v["support"] or v["predicted"]}
+        results[part.title] = scores
+        print(
+            f"{part.title}: calibration error {100 * (scores['ece'] or 0):.1f}\n{format_scores(scores)}\n", flush=True
+        )
+    return results
+
+
+def read(root: Path, part: Part, splitter: str) -> list[dict[str, Any]]:
+    """Sentences in the words of raw text and the default's labels, each with those it is annotated with."""
+    plan = yaml.safe_load(Path(__file__).with_name("default_corpora.yaml").read_text(encoding="utf-8"))
+    corpus = Corpus(part.corpus, **plan[part.corpus])
+    labels = sorted(set(corpus.labels.values()) - {"money"})
+    sentences = []
+    for sentence in corpus.read(root, part.split)[: part.limit]:
+        entities = corpus.translate(sentence, set())
+        for entity in entities:
+            if not corpus.kinds:
+                del entity["mention"]
+            elif entity["label"] == "money":  # as its annotators have it
+                entity["label"] = "abstract"
+        sentences.append({**resplit_words({**sentence, "entities": entities}, splitter), "labels": labels})
+    return of_mentions(sentences, part.mentions)
 
 
 def save_compact(model, tokenizer, folder: Path) -> None:

@@ -72,13 +72,19 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
 
 
 def label_examples(sentences: Iterable[Mapping], number: int = 3, longest: int = 8) -> dict[str, dict[str, Any]]:
-    """For each label how often it occurs and its most frequent mentions, those of at most `longest` words."""
+    """For each label how often it occurs and its most frequent mentions, those of at most `longest` words; of one with
+    kinds of mention, those of the first: names and no pronouns."""
     mentions: dict[str, Counter] = defaultdict(Counter)
+    first: dict[str, str] = {}
     counts: Counter = Counter()
     for sentence in sentences:
         for entity in sentence["entities"]:
             counts[entity["label"]] += 1
-            if entity["end"] - entity["start"] <= longest:
+            kind = entity.get("mention") or ""
+            if kind < first.setdefault(entity["label"], kind):
+                first[entity["label"]] = kind
+                mentions[entity["label"]].clear()
+            if kind == first[entity["label"]] and entity["end"] - entity["start"] <= longest:
                 mentions[entity["label"]][" ".join(sentence["tokens"][entity["start"] : entity["end"]])] += 1
     return {
         label: {

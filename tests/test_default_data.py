@@ -1,0 +1,111 @@
+"""How the default's corpora become one: what is known of each sentence, by hand."""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from default_data import Corpus, common_kinds, take, vary, words_of_terms  # noqa: E402
+
+KINDS = {"person": ["name", "nominal"], "disease": ["name"], "chemical": ["name"], "species": ["name"]}
+KINDS |= {name: ["name"] for name in ("protein", "DNA", "RNA", "cell_type", "cell_line")}
+TERM_WORDS = {"disease": {"flu"}, "chemical": {"aspirin"}, "species": set()}
+
+
+def sentence(words, *entities):
+    return {"id": "1", "doc_id": "d", "tokens": words.split(), "entities": list(entities)}
+
+
+def entity(start, end, label, mention="name"):
+    return {"start": start, "end": end, "label": label, "mention": mention}
+
+
+def test_a_names_corpus_says_nothing_of_nominals_and_of_terms_only_where_none_can_be():
+    corpus = Corpus("tweets", {"PER": "person"}, general=True, flat=True)
+    done = corpus.finish(sentence("Ann has the flu", entity(0, 1, "person")), KINDS, TERM_WORDS)
+    assert "person:name" in done["labels"] and "person:nominal" not in done["labels"]
+    assert "protein" in done["labels"] and "chemical" in done["labels"] and "disease" not in done["labels"]
+    assert done["flat"] and done["corpus"] == "tweets" and done["doc_id"] == "tweets/d"
+
+
+def test_terms_have_no_kinds_and_rare_kinds_are_counted_to_the_commonest():
+    corpus = Corpus("all", {"person": "person", "Disease": "disease"}, kinds=True)
+    given = sentence("the man has flu", entity(0, 2, "person", "pronoun"), entity(3, 4, "disease"))
+    done = corpus.finish(given, KINDS, TERM_WORDS)
+    assert [e.get("mention") for e in done["entities"]] == ["name", None]
+    assert done["labels"] == ["disease", "person:name", "person:nominal"]
+    many = [sentence("a", entity(0, 1, "x", "nominal"))] * 30 + [sentence("a", entity(0, 1, "x"), entity(0, 1, "y"))]
+    assert common_kinds(many) == {"x": ["nominal"], "y": ["name"]}
+
+
+def test_labels_are_translated_and_what_is_no_name_is_left_out():
+    corpus = Corpus("docs", {"LOC": "place", "NUM": "abstract"}, kinds=True)
+    given = sentence("American cash : 5 dollars", entity(0, 1, "LOC"), entity(3, 5, "NUM"), entity(1, 2, "MISC"))
+    assert [e["label"] for e in corpus.translate(given, {"American"})] == ["money"]
+
+
+def test_words_of_terms_stand_in_terms_often_enough():
+    medicine = [sentence("flu of", entity(0, 2, "disease"))] + [sentence("of of of")] * 3
+    assert words_of_terms(medicine)["disease"] == {"flu"}
+
+
+def test_what_is_varied_keeps_its_entities():
+    draw = random.Random(0)
+    given = sentence('He said " Ann left " .', entity(3, 4, "person"))
+    seen = set()
+    for _ in range(300):
+        done = vary(given, draw, general=True)
+        assert done["entities"] == given["entities"] and done["tokens"][3].lower() == "ann"
+        seen.add(" ".join(done["tokens"]))
+    assert {'he said " ann left " .', 'HE SAID " ANN LEFT " .', "He said “ Ann left ” ."} <= seen
+
+
+def test_fractions_of_a_pass_take_whole_documents():
+    sentences = [{"doc_id": f"d{i // 4}", "n": i} for i in range(40)]
+    taken = list(take(sentences, 1.5, random.Random(0)))
+    assert len(taken) == 60 and taken[:40] == sentences
+    assert all(sum(s["doc_id"] == f"d{i}" for s in taken[40:]) in (0, 4) for i in range(10))
+
+
+def test_notice_and_card_name_every_corpus():
+    plan = yaml.safe_load((ROOT / "scripts" / "default_corpora.yaml").read_text(encoding="utf-8"))
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8").lower()
+    assert [name for name in plan if name not in notice] == []
+    for name, entry in plan.items():
+        Corpus(name, **entry)  # every key is known
+
+
+def test_corpora_become_one(tmp_path, monkeypatch):
+    """From folders to training data, with two corpora of our own."""
+    import default_data
+
+    plan = {"gum": {"labels": {"person": "person"}, "kinds": True, "general": True}}
+    plan["bc5cdr"] = {"labels": {"Disease": "disease", "Chemical": "chemical", "Species": "species"}, "flat": True}
+    plan["genia"] = {"labels": {name: name for name in default_data.MOLECULES}}
+    rows = {
+        "gum": sentence("Ann left .", entity(0, 1, "person")),
+        "bc5cdr": sentence(
+            "aspirin for flu in mice", entity(0, 1, "Chemical"), entity(2, 3, "Disease"), entity(4, 5, "Species")
+        ),
+        "genia": sentence("a b c d e", *(entity(i, i + 1, name) for i, name in enumerate(default_data.MOLECULES))),
+    }
+    for name in ("wikigold", "crossner"):
+        rows[name] = sentence("x")
+    for name, row in rows.items():
+        for split in ("train", "validation"):
+            file = tmp_path / "in" / name / f"{split}.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(row) + "\n")
+    monkeypatch.setattr(default_data.yaml, "safe_load", lambda text: plan)
+    default_data.main([str(tmp_path / "in"), "--output_dir", str(tmp_path / "out")])
+    train = [json.loads(line) for line in (tmp_path / "out" / "gold" / "train.jsonl").read_text().splitlines()]
+    assert [s["corpus"] for s in train] == ["gum", "bc5cdr", "genia"]
+    assert train[0]["labels"] == sorted(["person", "disease", "chemical", "species", *default_data.MOLECULES])
+    with pytest.raises(TypeError):
+        Corpus("x", {}, unknown=1)
