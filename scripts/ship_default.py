@@ -22,12 +22,13 @@ from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
 from hf_spanner.data import load_nested_ner, resplit_words
+from hf_spanner.data.reshaping import of_mentions
 from hf_spanner.default import FOLDER
 from hf_spanner.evaluation import score_groups, tune_threshold
 from hf_spanner.evaluation.calibration import calibration, fit_calibration
 from hf_spanner.evaluation.mentions import list_mentions
 from hf_spanner.evaluation.predicting import predict_sentences
-from hf_spanner.evaluation.scoring import of_mentions, score_predictions
+from hf_spanner.evaluation.scoring import score_predictions
 from hf_spanner.evaluation.thresholds import FLOOR as LEAST
 from hf_spanner.evaluation.thresholds import write_threshold
 from hf_spanner.hub.cards import About, make_card

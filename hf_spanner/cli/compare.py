@@ -11,7 +11,15 @@ from ..evaluation.summary import compare_mentions
 from ..loading import load_config
 from ..report import comparison_markdown, comparison_page
 from ..report.several import verdicts
-from .options import add_report_arguments, make_parser, parse_with_data, say, training_sentences, write_outputs
+from .options import (
+    add_report_arguments,
+    looked_at,
+    make_parser,
+    parse_with_data,
+    say,
+    training_sentences,
+    write_outputs,
+)
 
 EPILOG = """\
 examples:
@@ -36,13 +44,14 @@ def main(argv: list[str] | None = None) -> int:
     splitter = one_splitter(args)
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, splitter)
     train = training_sentences(args, data, split, splitter)
+    sentences, kinds = looked_at(args, sentences)
     gold = [sentence["entities"] for sentence in sentences]
     mentions, places, described = {}, {}, {}
     for text in args.systems:
         system = System.named(text)
         if system.name in mentions:
             raise ValueError(f"Two systems are called {system.name!r}: name them, such as a={system.place}.")
-        mentions[system.name] = list_mentions(system.predict(sentences, args.batch_size), gold)
+        mentions[system.name] = list_mentions(system.predict(sentences, args.batch_size, kinds), gold)
         places[system.name] = system.place
         if args.representations:
             described[system.name] = system.represent(sentences)

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 from ..data import join_sentences, label_names
+from ..data.reshaping import of_mentions
 from ..data.splits import load_split
 from ..evaluation import format_groups, write_predictions
 from ..evaluation.predicting import predict_sentences
-from ..evaluation.scoring import of_mentions, score_predictions
+from ..evaluation.scoring import score_predictions
 from ..loading import load_model
 from ..metrics import format_scores
 from .options import add_data_arguments, add_decoding_arguments, decoding_options, make_parser, parse_with_data, say

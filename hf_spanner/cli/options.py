@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from ..data.reshaping import of_mentions
 from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..harmless import harmless
@@ -98,7 +99,30 @@ def add_data_arguments(parser: argparse.ArgumentParser, split: str = "test") -> 
     parser.add_argument("--batch-size", type=int, default=32)
 
 
+def looked_at(args: argparse.Namespace, sentences: list[Any]) -> tuple[list[Any], list[str] | None]:
+    """The sentences with what --labels and --mentions leave of their entities, and the kinds of mention; of systems
+    only entities with these labels and kinds are looked at."""
+    labels, mentions = listed(args.labels), listed(args.mentions)
+    if labels is not None:
+        there = {e["label"] for s in sentences for e in s["entities"]}
+        if unknown := [label for label in labels if label not in there]:
+            raise ValueError(f"--labels names {unknown[0]!r}; the data has {', '.join(sorted(there))}.")
+        sentences = [
+            {**s, "labels": labels, "entities": [e for e in s["entities"] if e["label"] in labels]} for s in sentences
+        ]
+    return of_mentions(sentences, mentions), mentions
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Names with commas between them, as a list."""
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--labels", metavar="LABEL,...", help="look at entities with these labels only")
+    parser.add_argument(
+        "--mentions", metavar="KIND,...", help="look at mentions of these kinds only: name, or name,nominal"
+    )
     add_data_arguments(parser)
     parser.add_argument("--train", help="training data, for what training has shown (default: the data's train split)")
     parser.add_argument("--output", help="write FILE.html, FILE.json and FILE.md; the ending may be given or not")
@@ -178,7 +202,6 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
 def decoding_options(args: argparse.Namespace) -> dict[str, Any]:
     """What was asked for by the arguments of [`add_decoding_arguments`], for the pipeline or `predict_sentences`."""
     threshold = None if args.threshold is None else parse_threshold(args.threshold)
-    mentions = None if args.mentions is None else [kind.strip() for kind in args.mentions.split(",")]
-    own = {"threshold": threshold, "overlap": args.overlap, "head": args.head, "mentions": mentions}
+    own = {"threshold": threshold, "overlap": args.overlap, "head": args.head, "mentions": listed(args.mentions)}
     options = own | parse_inference(args.set)
     return {name: value for name, value in options.items() if value is not None}

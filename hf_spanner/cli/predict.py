@@ -17,7 +17,7 @@ from ..hub.publishing import find
 from ..hub.record import RECORD, read_record
 from ..loading import load_config, load_model, pipeline
 from ..report.terminal import render, use_color
-from .options import add_decoding_arguments, decoding_options, make_parser, say
+from .options import add_decoding_arguments, decoding_options, listed, make_parser, say
 
 EPILOG = """\
 examples:
@@ -141,7 +141,7 @@ def label_options(args: argparse.Namespace) -> dict[str, Any]:
     """What was asked for with --labels and --label-map, for the pipeline."""
     options: dict[str, Any] = {}
     if args.labels is not None:
-        options["labels"] = [name.strip() for name in args.labels.split(",")]
+        options["labels"] = listed(args.labels)
     if args.label_map is not None:
         pairs = [part.split("=", 1) for part in args.label_map.split(",")]
         if any(len(pair) < 2 for pair in pairs):

@@ -8,7 +8,16 @@ from ..data.splits import load_split
 from ..evaluation import System, list_errors, list_mentions
 from ..evaluation.summary import summarise_mentions
 from ..report import report_markdown, report_page
-from .options import add_report_arguments, make_parser, parse_with_data, say, training_sentences, write_outputs
+from .options import (
+    add_report_arguments,
+    listed,
+    looked_at,
+    make_parser,
+    parse_with_data,
+    say,
+    training_sentences,
+    write_outputs,
+)
 
 EPILOG = """\
 examples:
@@ -30,8 +39,10 @@ def main(argv: list[str] | None = None) -> int:
 
     system = System.named(args.system)
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
-    mentions = list_mentions(system.predict(sentences, args.batch_size), [s["entities"] for s in sentences])
-    labels = None if system.model is None else system.model.config.types
+    sentences, kinds = looked_at(args, sentences)
+    found = system.predict(sentences, args.batch_size, kinds)
+    mentions = list_mentions(found, [s["entities"] for s in sentences])
+    labels = listed(args.labels) or (None if system.model is None else system.model.config.types)
     summary = summarise_mentions(
         mentions, sentences, training_sentences(args, data, split, system.splitter), labels, args.resamples
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..modeling.words import split_words
 from .describe import label_names, suggest_overlap
@@ -82,6 +82,14 @@ def _joined(group: Sequence[Sentence]) -> Sentence:
         known = [part for part in tags if part is not None]
         joined["pos"] = cast("list[str]", None) if len(known) < len(tags) else [tag for part in known for tag in part]
     return joined
+
+
+def of_mentions(sentences: Iterable[Any], mentions: Collection[str] | None) -> list[Any]:
+    """The sentences with gold entities of these kinds alone; those whose kind nobody says stay."""
+    if mentions is None:
+        return list(sentences)
+    wanted = {*mentions, None}
+    return [{**s, "entities": [e for e in s["entities"] if e.get("mention") in wanted]} for s in sentences]
 
 
 def join_corpora(

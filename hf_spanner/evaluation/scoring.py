@@ -8,6 +8,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from ..data.describe import mention_kinds
+from ..data.reshaping import of_mentions
 from ..metrics.nested_ner.scoring import EntityLike
 from ..metrics.tasks import score_task
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
@@ -43,14 +44,6 @@ def evaluate(
         model, tokenizer, sentences, batch_size, progress=progress, mentions=mentions, **decoding
     )
     return score_predictions(model, found, sentences, groups)
-
-
-def of_mentions(sentences: Iterable[Any], mentions: Collection[str] | None) -> list[Any]:
-    """The sentences with gold entities of these kinds alone; those whose kind nobody says stay."""
-    if mentions is None:
-        return list(sentences)
-    wanted = {*mentions, None}
-    return [{**s, "entities": [e for e in s["entities"] if e.get("mention") in wanted]} for s in sentences]
 
 
 def score_kinds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,29 @@ class System:
         """How the model cuts text into words; None for a file, whose words are what they are."""
         return None if self.model is None else self.model.config.word_splitter
 
-    def predict(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32) -> Sequence[Sequence[EntityLike]]:
-        """The entities of every sentence: the model's, or those of the file."""
-        if self.model is None:
-            return read_predictions(self.place, sentences)
-        return predict_sentences(self.model, self.tokenizer, sentences, batch_size, progress=True)
+    def predict(
+        self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32, mentions: Collection[str] | None = None
+    ) -> Sequence[Sequence[EntityLike]]:
+        """The entities of every sentence: the model's, or those of the file.
+
+        Of a sentence that says which `labels` it is annotated with, entities with these alone; of several kinds of
+        mention, those of `mentions` (an entity of a file that does not say its kind is of any).
+        """
+        if self.model is not None:
+            return predict_sentences(
+                self.model, self.tokenizer, sentences, batch_size, progress=True, mentions=mentions
+            )
+        kinds = None if mentions is None else {*mentions, None}
+        found: Any = read_predictions(self.place, sentences)
+        return [
+            [
+                e
+                for e in entities
+                if (sentence.get("labels") is None or e["label"] in sentence["labels"])
+                and (kinds is None or e.get("mention") in kinds)
+            ]
+            for sentence, entities in zip(sentences, found, strict=True)
+        ]
 
     def represent(self, sentences: Sequence[Mapping[str, Any]], batch_size: int = 16) -> dict[str, Any]:
         """What `describe_representations` says of the model."""

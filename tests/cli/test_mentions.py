@@ -60,6 +60,26 @@ def test_kinds_are_shown(trained, capsys):
     assert "this model tells name, nominal apart" in capsys.readouterr().err
 
 
+def test_reports_look_at_the_labels_and_kinds_asked_for(trained, data, capsys, tmp_path):
+    report = ["report", "--data", str(data), str(trained), "--split", "validation", "--resamples", "10"]
+    label = told()[0]["entities"][0]["label"]
+    gold = [e for record in told() for e in record["entities"] if e["label"] == label]
+    assert cli.main([*report, "--labels", label, "--mentions", "nominal", "--output", str(tmp_path / "r")]) == 0
+    summary = json.loads((tmp_path / "r.json").read_text())["summary"]
+    assert summary["scores"]["support"] == sum(e["mention"] == "nominal" for e in gold)
+    assert set(summary["scores"]["per_type"]) == {label}
+    capsys.readouterr()
+    assert cli.main([*report, "--labels", "XYZ"]) == 2
+    assert "--labels names 'XYZ'; the data has" in capsys.readouterr().err
+    found = str(tmp_path / "found.jsonl")
+    evaluate = ["evaluate", str(data), "--model", str(trained), "--split", "validation", "--predictions", found]
+    assert cli.main(evaluate) == 0  # a file of predictions is cut down likewise
+    report[3] = found
+    assert cli.main([*report, "--labels", label, "--mentions", "nominal", "--output", str(tmp_path / "f")]) == 0
+    again = json.loads((tmp_path / "f.json").read_text())["summary"]["scores"]
+    assert again["support"] == summary["scores"]["support"]
+
+
 def test_going_on_keeps_what_it_knows_and_other_labels_start_from_a_kind(trained, data):
     sentences = list(load_nested_ner(str(data))["train"])
     labels = label_names(sentences, mentions=True)
