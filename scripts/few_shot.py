@@ -6,6 +6,7 @@
 
 Three systems on the same sentences: the default model trained on, `span_ner` on a small encoder, and transformers'
 token classification on that encoder with BIO tags of the outermost entities, as long as ours, scored on all entities.
+With `--peers spacy=PYTHON span_marker=PYTHON` also the neighbours, each in its own environment (`scripts/peers.py`).
 Rows that are there are not measured again.
 """
 
@@ -14,6 +15,7 @@ import json
 import math
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from transformers import (
 from hf_spanner import load_nested_ner, load_tokenizer
 from hf_spanner.benchmarks.sweep import draw, measure, read_rows, spread
 from hf_spanner.data import entities_to_tags, label_names
+from hf_spanner.evaluation.predictions import read_predictions
 from hf_spanner.metrics import score_entities
 from hf_spanner.modeling.decoding import Entity, resolve_overlaps
 from hf_spanner.modeling.tagging import bio_entities
@@ -96,6 +99,21 @@ def tagger(data: str, size: int, seed: int, encoder: str, folder: Path, test: in
     }
 
 
+PEERS = {"spacy": "spaCy's spancat", "span_marker": "SpanMarker"}
+
+
+def peer(name: str, python: str, data: str, size: int, seed: int, encoder: str, folder: Path, test: int | None):
+    """Train a neighbour in its own environment, and score what it finds in the test split."""
+    drawn = draw(data, size, seed, folder / "data", 200, test)
+    found, script = folder / f"{name}.jsonl", Path(__file__).with_name("peers.py")
+    command = [python, str(script), name, str(drawn), "--encoder", encoder, "--output", str(found)]
+    with (folder / f"{name}.log").open("a", encoding="utf-8") as log:
+        subprocess.run([*command, "--seed", str(seed)], stdout=log, stderr=subprocess.STDOUT, check=True)
+    gold = list(load_nested_ner(str(drawn))["test"])
+    score = score_entities(read_predictions(found, gold), [sentence["entities"] for sentence in gold])
+    return {"corpus": Path(data).name, "size": size, "seed": seed, "test": round(100 * score["f1"], 2)}
+
+
 def plot(rows: list[dict[str, Any]], folder: Path) -> Path:
     """One panel a corpus: the mean over seeds, and every run as a point."""
     import matplotlib
@@ -149,6 +167,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--encoder", default="sentence-transformers/all-MiniLM-L6-v2", help="a Hub id or a folder")
     parser.add_argument("--systems", nargs="+", default=["default", "fresh", "tagger"], help="which of the three")
+    parser.add_argument("--peers", nargs="+", default=[], metavar="NAME=PYTHON", help="spacy and span_marker")
     parser.add_argument("--test", type=int, help="read so many test sentences only")
     parser.add_argument("--output_dir", default="runs/few_shot")
     parser.add_argument("--results", default="runs/few_shot.jsonl", help="one line a run")
@@ -164,16 +183,19 @@ def main() -> None:
     results = Path(args.results)
     results.parent.mkdir(parents=True, exist_ok=True)
     flags = {"default": "--model default", "fresh": f"--approach span_ner --encoder {shlex.quote(args.encoder)}"}
-    names = {"default": "the default model", "fresh": "span_ner on a small encoder", "tagger": TAGGER}
+    names = {"default": "the default model", "fresh": "span_ner on a small encoder", "tagger": TAGGER, **PEERS}
+    pythons = dict(entry.split("=", 1) for entry in args.peers)
     for seed in args.seeds:
         for size in args.sizes:
             for data in args.data:
-                for system in args.systems:
+                for system in [*args.systems, *pythons]:
                     done = {(row["corpus"], row["size"], row["seed"], row["start"]) for row in read_rows(results)}
                     if (Path(data).name, size, seed, names[system]) in done:
                         continue
                     if system == "tagger":
                         row = tagger(data, size, seed, args.encoder, folder, args.test)
+                    elif system in pythons:
+                        row = peer(system, pythons[system], data, size, seed, args.encoder, folder, args.test)
                     else:
                         row = measure(data, size, seed, shlex.split(flags[system]), "", folder, 200, args.test)
                     row["start"] = names[system]
