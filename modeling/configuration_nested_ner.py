@@ -2,7 +2,9 @@
 
 import copy
 import logging
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from transformers import AutoConfig
@@ -187,9 +189,25 @@ class NestedNerConfig(PreTrainedConfig):
     def check_inference(self, settings: dict[str, Any]) -> None:
         """For approaches with inference parameters of their own: raise a ValueError for values out of range."""
 
+    def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None) -> PreTrainedConfig:
+        """What knows the vocabulary: the encoder's configuration, or this one, if there is no encoder."""
+        return self if self.encoder_config is None else self.encoder_config
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """As always; in memory nothing changes."""
+        with code_fields_kept(self):
+            super().save_pretrained(save_directory, *args, **kwargs)
+
     @classmethod
     def from_dict(cls, config_dict: dict, **kwargs):
         """As always, but what a file says about code to run is dropped, unless this class itself came from a repo."""
+        of = config_dict.get("model_type")
+        if cls.model_type != NestedNerConfig.model_type and of not in (None, cls.model_type):
+            raise ValueError(
+                f"This is a {of!r} checkpoint, not a {cls.model_type!r} one. If it is an encoder, build a model "
+                "on it with `from_encoder(name_or_path, labels=[...])`; a trained model of any approach is loaded "
+                "with `AutoModelForNestedNer.from_pretrained`."
+            )
         return super().from_dict(without_refused(config_dict, () if is_remote(cls) else CODE_FIELDS), **kwargs)
 
     def with_labels(self: Config, labels: list[str]) -> Config:
@@ -244,6 +262,19 @@ class NestedNerConfig(PreTrainedConfig):
     def word_inputs(self) -> WordInputs | None:
         """What makes the inputs that the approach reads beside sub-words; None if there are none."""
         return None
+
+
+@contextmanager
+def code_fields_kept(config: PreTrainedConfig) -> Iterator[None]:
+    """Saving makes a configuration say where its classes are found: one in memory has them, and stays as it was."""
+    before = {name: getattr(config, name) for name in CODE_FIELDS if hasattr(config, name)}
+    try:
+        yield
+    finally:
+        for name in CODE_FIELDS:
+            if hasattr(config, name):
+                delattr(config, name)
+        config.update(before)
 
 
 def is_remote(cls: type) -> bool:

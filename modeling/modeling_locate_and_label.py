@@ -208,7 +208,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     # ------------------------------------------------------------------------------------------ token representation
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor | None, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         if self.config.last_layers == 1:
             return super().run_encoder(input_ids, attention_mask, **kwargs)
         encoded: Any = super().run_encoder(input_ids, attention_mask, **{**kwargs, "output_hidden_states": True})
@@ -217,7 +217,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     def encode(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None,
         attention_mask: torch.Tensor | None,
         word_ids: torch.Tensor | None,
         num_words: torch.Tensor | None,

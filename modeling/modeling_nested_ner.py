@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 from transformers import initialization as init
-from transformers.utils import ModelOutput
+from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Calibration, Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
@@ -29,6 +29,7 @@ from .words import pool_words
 
 Model = TypeVar("Model", bound="NestedNerPreTrainedModel")
 
+ENCODER_OUTPUTS = ("output_hidden_states", "output_attentions")  # what of the encoder a call may ask to see
 RARE = -5.0  # the logit that a span has some label, before anything is learnt
 
 
@@ -182,20 +183,24 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
 
     def encode(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None,
         attention_mask: torch.Tensor | None,
         word_ids: torch.Tensor | None,
         num_words: torch.Tensor | None,
         **kwargs: Any,
     ) -> WordStates:
         """Run the encoder and pool its sub-words into words."""
+        if (input_ids is None) == (kwargs.get("inputs_embeds") is None):
+            raise ValueError(
+                "forward needs `input_ids` (B, S), or `inputs_embeds` (B, S, d) in their place: give one."
+            )
         if word_ids is None or num_words is None:
             raise ValueError(
                 "forward needs `word_ids` (B, S) and `num_words` (B,) beside `input_ids`: let `NestedNerCollator` or "
                 "the 'nested-ner' pipeline make the batch."
             )
         if attention_mask is None:
-            attention_mask = torch.ones_like(input_ids)
+            attention_mask = torch.ones_like(word_ids)
         encoded: Any = self.run_encoder(input_ids, attention_mask, **kwargs)
         states: torch.Tensor = encoded.last_hidden_state
         word_ids = word_ids.masked_fill(attention_mask == 0, -1)
@@ -212,7 +217,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             input_ids=input_ids,
         )
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor | None, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         """The encoder's output; words are made of its `last_hidden_state (B, S, d)`. Who needs more asks here."""
         return self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
 
@@ -220,9 +225,10 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         """The approach itself: logits, and with `gold` the terms of the loss, `losses`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `recognise`.")
 
+    @can_return_tuple
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         word_ids: torch.Tensor | None = None,
         num_words: torch.Tensor | None = None,
@@ -243,13 +249,17 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             flat: `(B,)` whether a sentence is annotated with its outermost entities alone, so that nothing is known of
                 the spans inside or across them: these take no part in its loss.
             output_span_representations: return the spans' pre-logit vectors, if the approach has them.
-            **kwargs: `output_hidden_states`, `output_attentions` for the encoder; the inputs by word for which the
-                configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`.
+            **kwargs: `output_hidden_states`, `output_attentions` (by default as the configuration says) and
+                `inputs_embeds`, in place of `input_ids`, for the encoder; the inputs by word for which the
+                configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`. With
+                `return_dict=False` the output is a tuple, without what is None.
         """
         inference = {key: value for key, value in kwargs.items() if key in self.inference_parameters}
         inputs = self.config.word_inputs()
-        known = ("output_hidden_states", "output_attentions", *(inputs.names if inputs else ()))
-        kwargs = {key: value for key, value in kwargs.items() if key in known}
+        known = (*ENCODER_OUTPUTS, "inputs_embeds", *(inputs.names if inputs else ()))
+        kwargs = {key: value for key, value in kwargs.items() if key in known and value is not None}
+        for name in ENCODER_OUTPUTS:
+            kwargs.setdefault(name, getattr(self.config, name))
         states = self.encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
         states.output_span_representations = output_span_representations
         states.inference = self.inference_settings(**inference)
@@ -269,8 +279,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             total: Any = sum(output.losses.values())  # a tensor: there is a term at least
             output.loss = total
         output.num_words = num_words
-        output.hidden_states = states.encoder.get("hidden_states") if kwargs.get("output_hidden_states") else None
-        output.attentions = states.encoder.get("attentions") if kwargs.get("output_attentions") else None
+        output.hidden_states = states.encoder.get("hidden_states") if kwargs["output_hidden_states"] else None
+        output.attentions = states.encoder.get("attentions") if kwargs["output_attentions"] else None
         return output
 
     def inference_settings(self, **given: Any) -> dict[str, Any]:

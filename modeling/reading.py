@@ -182,7 +182,8 @@ class Reader(TextEncoder):
                 spans = batch.pop("entities", None)
                 if self.config.task == "typing" and spans is not None:
                     batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
-                yield chosen, self.model(**{key: x.to(self.model.device) for key, x in batch.items()}, **forward)
+                inputs = {key: x.to(self.model.device) for key, x in batch.items()}
+                yield chosen, self.model(**inputs, return_dict=True, **forward)
         finally:
             if was_training:
                 self.model.train()

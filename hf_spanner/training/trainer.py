@@ -271,7 +271,7 @@ class NestedNerTrainer(Trainer):
         return schedule
 
     def compute_loss(self, model, inputs, return_outputs: bool = False, num_items_in_batch=None):
-        inputs = {key: value for key, value in inputs.items() if key != "places"}
+        inputs = {key: value for key, value in inputs.items() if key != "places"} | {"return_dict": True}
         loss, output = super().compute_loss(model, inputs, True, num_items_in_batch)
         if self.model.training:
             for name, term in output.get("losses", {}).items():  # added up on the device, read when they are logged
@@ -385,7 +385,7 @@ class NestedNerTrainer(Trainer):
         inputs = self._prepare_inputs(dict(inputs))
         places = inputs.pop("places")
         with torch.no_grad(), self.compute_loss_context_manager():
-            output = model(**inputs)
+            output = model(**inputs, return_dict=True)
         loss = output.loss.detach().float().mean()
         if prediction_loss_only:
             return loss, None, None
