@@ -106,7 +106,16 @@ class NestedNerConfig(PreTrainedConfig):
 
     model_type = "nested_ner"
     sub_configs = {"encoder_config": AutoConfig}
-    keys_to_ignore_at_inference = ["losses"]
+    # What a Trainer does not gather: the shapes differ by batch. What it gathers are the `predictions`.
+    keys_to_ignore_at_inference = [
+        "losses",
+        "logits",
+        "tag_logits",
+        "num_words",
+        "span_representations",
+        "hidden_states",
+        "attentions",
+    ]
     full_batch = False  # whether all of an epoch makes one step (sng)
     _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package
 

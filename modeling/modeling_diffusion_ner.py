@@ -70,6 +70,7 @@ class DiffusionNerConfig(NestedNerConfig):
     """
 
     model_type = "diffusion_ner"
+    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "left", "right", "steps"]
 
     num_noisy_spans: int = 60
     num_steps: int = 5

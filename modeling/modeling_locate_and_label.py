@@ -64,6 +64,7 @@ class LocateAndLabelConfig(NestedNerConfig):
     """
 
     model_type = "locate_and_label"
+    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "spans", "num_seeds", "num_kept"]
 
     max_span_length: int = 15
     windows: list[int] | None = field(default_factory=lambda: [1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15])

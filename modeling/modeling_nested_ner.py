@@ -11,7 +11,15 @@ from transformers import initialization as init
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
-from .decoding import Calibration, Entity, best_labels, resolve_overlaps, span_candidates, thresholds_of
+from .decoding import (
+    Calibration,
+    Entity,
+    best_labels,
+    entities_to_tensor,
+    resolve_overlaps,
+    span_candidates,
+    thresholds_of,
+)
 from .encoders import (
     CompactVocabulary,
     Int8Embedding,
@@ -45,6 +53,9 @@ class NestedNerOutput(ModelOutput):
         num_words: `(B,)`, so that the output can be decoded by itself.
         span_representations: pre-logit vectors of the spans, where an approach has them and they were asked for.
         hidden_states, attentions: the encoder's, if asked for.
+        predictions: `(B, P, 6)` = place (text, window), start, end, label id, score of the entities found, padded with
+            -1, before overlaps are resolved: in evaluation mode, if `places` were given. Batches of these can be
+            gathered by any Trainer; the configuration names the rest in `keys_to_ignore_at_inference`.
     """
 
     loss: torch.Tensor | None = None
@@ -55,6 +66,7 @@ class NestedNerOutput(ModelOutput):
     span_representations: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    predictions: torch.Tensor | None = None
 
     @property
     def is_grid(self) -> bool:
@@ -235,6 +247,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         entities: torch.Tensor | None = None,
         annotated_labels: torch.Tensor | None = None,
         flat: torch.Tensor | None = None,
+        places: torch.Tensor | None = None,
         output_span_representations: bool = False,
         **kwargs: Any,
     ) -> NestedNerOutput:
@@ -248,6 +261,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
                 trained together: the others take no part in its loss.
             flat: `(B,)` whether a sentence is annotated with its outermost entities alone, so that nothing is known of
                 the spans inside or across them: these take no part in its loss.
+            places: `(B, 2)` which window of which text this is; in evaluation mode `predictions` come back with it.
             output_span_representations: return the spans' pre-logit vectors, if the approach has them.
             **kwargs: `output_hidden_states`, `output_attentions` (by default as the configuration says) and
                 `inputs_embeds`, in place of `input_ids`, for the encoder; the inputs by word for which the
@@ -281,6 +295,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         output.num_words = num_words
         output.hidden_states = states.encoder.get("hidden_states") if kwargs["output_hidden_states"] else None
         output.attentions = states.encoder.get("attentions") if kwargs["output_attentions"] else None
+        if places is not None and not self.training:
+            output.predictions = self.placed_entities(output, places)
         return output
 
     def inference_settings(self, **given: Any) -> dict[str, Any]:
@@ -363,6 +379,15 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         if rise is not None:
             found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
         return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
+
+    @torch.compiler.disable
+    def placed_entities(self, output: NestedNerOutput, places: torch.Tensor) -> torch.Tensor:
+        """`(B, P, 6)`: what `decode` finds before overlaps are resolved, each entity behind the place of its text."""
+        found = entities_to_tensor(
+            self.decode(output, overlap="any"), {v: k for k, v in enumerate(self.config.labels)}
+        )
+        found = found.to(places.device, torch.float32)
+        return torch.cat([places.to(found).unsqueeze(1).expand(-1, found.size(1), -1), found], dim=-1)
 
     def choose_head(self, head: str | None) -> str:
         """Which head predicts: the one asked for, if the model has it."""

@@ -32,6 +32,7 @@ class SngConfig(NestedNerConfig):
     """
 
     model_type = "sng"
+    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "spans"]
     sub_configs = {}
 
     max_span_length: int = 10

@@ -177,8 +177,8 @@ class Reader(TextEncoder):
             for first in tqdm(starts, desc="reading", unit="batch", leave=False, disable=None if progress else True):
                 chosen = places[first : first + batch_size]
                 batch = self.collate([readings[place.text].items[place.window] for place in chosen])
-                batch.pop("annotated_labels", None)
-                batch.pop("flat", None)
+                for name in ("annotated_labels", "flat", "places"):
+                    batch.pop(name, None)
                 spans = batch.pop("entities", None)
                 if self.config.task == "typing" and spans is not None:
                     batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
@@ -233,18 +233,17 @@ def _blocks(readings: Iterable[Reading], windows: int | None) -> Iterator[list[R
 class NestedNerCollator:
     """Encoded windows → the one batch that every approach reads (see `forward`).
 
-    Of the items of a `NestedNerDataset` it adds `places (B, 2)`, sentence and window number, by which the Trainer puts
-    predictions back together.
+    Of the items of a `NestedNerDataset` it keeps `places (B, 2)`, sentence and window number, by which predictions are
+    put back together. Items may be dicts of lists, arrays or tensors, as `datasets` gives them `with_format(...)`.
     """
 
     def __init__(self, pad_token_id: int | None):
         self.pad_token_id = pad_token_id
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-        batch = pad_batch(items, self.pad_token_id)
-        if "place" in items[0]:
-            batch["places"] = torch.tensor([item["place"] for item in items])
-        return batch
+        if any(hasattr(value, "tolist") for value in items[0].values()):
+            items = [{k: v.tolist() if hasattr(v, "tolist") else v for k, v in item.items()} for item in items]
+        return pad_batch(items, self.pad_token_id)
 
 
 def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -> dict[str, torch.Tensor]:
@@ -265,10 +264,9 @@ def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -
         most = max(1, *(len(feature["entities"]) for feature in features))
         rows = [[*map(list, f["entities"]), *[[-1, -1, -1]] * (most - len(f["entities"]))] for f in features]
         batch["entities"] = torch.tensor(rows)
-    if "annotated_labels" in features[0]:
-        batch["annotated_labels"] = torch.tensor([feature["annotated_labels"] for feature in features])
-    if "flat" in features[0]:
-        batch["flat"] = torch.tensor([feature["flat"] for feature in features])
+    for name in ("annotated_labels", "flat", "places"):
+        if name in features[0]:
+            batch[name] = torch.tensor([feature[name] for feature in features])
     return batch
 
 

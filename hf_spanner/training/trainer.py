@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from huggingface_hub import CommitInfo
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
@@ -30,17 +30,18 @@ from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
 from ..metrics.tasks import TASKS
-from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
+from ..modeling.decoding import Entity
 from ..modeling.folders import full_disk_said, whole_or_not_at_all
 from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .budget import TimeBudget, fit_to_time, go_on_counting
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
-from .dataset import NestedNerCollator, NestedNerDataset
+from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, is_encoded
 from .lock import locked
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
+from .scores import NestedNerMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -100,8 +101,7 @@ class NestedNerTrainer(Trainer):
             first = model
             model_of(first).restore_embeddings()  # eight bits cannot be trained
         self.model = first  # needed by `encode` before the base class sets it
-        self._scored: Any = None  # the data set under evaluation: scores need its gold
-        self._found: list[list[Entity]] = []  # the entities of the last evaluation
+        self._metrics = NestedNerMetrics(model_of(first).config)  # of the evaluation that runs, or ran last
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
         self._stages: list[TrainerCallback] = []  # of the training, as its arguments ask for them
@@ -111,14 +111,9 @@ class NestedNerTrainer(Trainer):
         ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
-        kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
-        kwargs.setdefault("compute_metrics", self.score)
-        if isinstance(train_dataset, dict):
-            raise ValueError(
-                f"train_dataset has the splits {', '.join(map(repr, train_dataset))}: name the one to train on, "
-                "train_dataset=data['train']."
-            )
-        train_dataset, eval_dataset = self.encode(train_dataset), self.encode(eval_dataset)
+        kwargs["data_collator"] = kwargs.get("data_collator") or NestedNerCollator(processing_class.pad_token_id)
+        kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
+        train_dataset, eval_dataset = self.encode_training_data(train_dataset), self.encode(eval_dataset)
         self.choice = suit_arguments(args, model_of(first), train_dataset, eval_dataset)  # what nobody set
         super().__init__(
             model=model,
@@ -149,12 +144,33 @@ class NestedNerTrainer(Trainer):
             self.add_callback(callback)
 
     def encode(self, data: Any) -> Any:
-        """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise."""
-        if data is None or isinstance(data, (NestedNerDataset, str)):
+        """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise.
+
+        What is encoded already, such as the items of one that went through `datasets.map`, stays as it is.
+        """
+        if data is None or isinstance(data, str):
             return data
         if isinstance(data, dict):
             return {name: self.encode(part) for name, part in data.items()}
-        return NestedNerDataset(data, self.processing_class, model_of(self.model).config)
+        is_ready = (
+            isinstance(data, NestedNerDataset) or hasattr(data, "__getitem__") and is_encoded(next(iter(data), 0))
+        )
+        if not is_ready:
+            data = NestedNerDataset(data, self.processing_class, model_of(self.model).config)
+        if not len(data):
+            raise ValueError("There is no sentence in this data set: pass one that has some, or None for none.")
+        return data
+
+    def encode_training_data(self, data: Any) -> Any:
+        """As `encode`, but of a stream no more than is trained on; one data set alone."""
+        if isinstance(data, dict):
+            raise ValueError(
+                f"train_dataset has the splits {', '.join(map(repr, data))}: name the one to train on, "
+                "train_dataset=data['train']."
+            )
+        if isinstance(data, IterableDataset) and not isinstance(data, NestedNerStream):
+            return NestedNerStream(data, self.processing_class, model_of(self.model).config)
+        return data if isinstance(data, NestedNerStream) else self.encode(data)
 
     # -------------------------------------------------------------------------------------------------------- search
 
@@ -271,8 +287,7 @@ class NestedNerTrainer(Trainer):
         return schedule
 
     def compute_loss(self, model, inputs, return_outputs: bool = False, num_items_in_batch=None):
-        inputs = {key: value for key, value in inputs.items() if key != "places"} | {"return_dict": True}
-        loss, output = super().compute_loss(model, inputs, True, num_items_in_batch)
+        loss, output = super().compute_loss(model, {**inputs, "return_dict": True}, True, num_items_in_batch)
         if self.model.training:
             for name, term in output.get("losses", {}).items():  # added up on the device, read when they are logged
                 self._terms[name] = self._terms.get(name, 0.0) + term.detach().mean()
@@ -351,7 +366,9 @@ class NestedNerTrainer(Trainer):
     ) -> dict[str, float]:
         metrics = super().evaluate(self.encode(eval_dataset), ignore_keys, metric_key_prefix)
         split = "validation" if metric_key_prefix == "eval" else metric_key_prefix
-        self.predictions = {**self.predictions, split: (self._found, self._scored)}
+        found, data = self._metrics.found, self._metrics.data
+        if data is not None and len(found) == len(data.sentences):  # and not scored by somebody else's function
+            self.predictions = {**self.predictions, split: (found, data)}
         if self.is_in_train:
             self._predictions_at[self.state.global_step] = self.predictions
         return metrics
@@ -377,32 +394,15 @@ class NestedNerTrainer(Trainer):
         }
 
     def evaluation_loop(self, dataloader, *args, **kwargs):
-        self._scored = dataloader.dataset
+        data = dataloader.dataset
+        self._metrics = NestedNerMetrics(
+            model_of(self.model).config, data if isinstance(data, NestedNerDataset) else None
+        )
         return super().evaluation_loop(dataloader, *args, **kwargs)
 
-    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
-        """Decode at once: `(B, P, 6)` = place, start, end, label, score can be padded and gathered; logits cannot."""
-        inputs = self._prepare_inputs(dict(inputs))
-        places = inputs.pop("places")
-        with torch.no_grad(), self.compute_loss_context_manager():
-            output = model(**inputs, return_dict=True)
-        loss = output.loss.detach().float().mean()
-        if prediction_loss_only:
-            return loss, None, None
-        inner = model_of(model)
-        entities = entities_to_tensor(inner.decode(output, overlap="any"), inner.config.label2id).to(loss)
-        places = places.to(loss).unsqueeze(1).expand(-1, entities.size(1), -1)
-        return loss, torch.cat([places, entities], dim=-1), inputs["entities"]
-
-    def score(self, prediction: EvalPrediction) -> dict[str, float]:
-        """Strict scores of gathered predictions; a window that two processes both saw counts once."""
-        config = model_of(self.model).config
-        rows = torch.as_tensor(prediction.predictions)  # (N, P, 6)
-        places = rows[:, 0, :2].long().tolist()
-        windows = tensor_to_entities(rows[..., 2:], config.id2label)
-        self._found = self._scored.merge(zip(map(tuple, places), windows, strict=True), config.overlap)
-        scores = score_predictions(model_of(self.model), self._found, self._scored.sentences)
-        return {key: value for key, value in scores.items() if isinstance(value, (int, float))}
+    def score(self, prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
+        """The scores of the evaluation that runs, from its gathered predictions."""
+        return self._metrics(prediction, compute_result)
 
     # ---------------------------------------------------------------------------------------------------- checkpoints
 
