@@ -38,15 +38,13 @@ from .budget import TimeBudget, fit_to_time, go_on_counting
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, is_encoded
 from .lock import locked
+from .parameters import model_of, parameter_groups
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
 from .scores import NestedNerMetrics
 
 logger = logging.getLogger(__name__)
-
-# What data parallelism, compilation, checkpointing and LoRA call the model that they wrap.
-WRAPPERS = ("module", "_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module", "base_model", "model")
 
 
 class NestedNerTrainer(Trainer):
@@ -241,30 +239,10 @@ class NestedNerTrainer(Trainer):
         model = self.model if model is None else model
         if self.optimizer is not None:
             return self.optimizer
-        decayed = set(self.get_decay_parameter_names(model))
-        prefixes = tuple(model_of(model).pretrained_prefixes)
-        head_lr = self.args.head_learning_rate or self.args.learning_rate
-        groups: dict[tuple[bool, bool], list] = {}
-        for name, parameter in model.named_parameters():
-            if head_lr != self.args.learning_rate and name.rpartition(".")[2] == "_flat_param":
-                raise ValueError(
-                    f"head_learning_rate={head_lr} needs parameters that FSDP keeps apart: set fsdp_use_orig_params."
-                )
-            if parameter.requires_grad:
-                in_encoder = unwrapped_name(name).startswith(prefixes)
-                groups.setdefault((in_encoder, name in decayed), []).append(parameter)
+        rates = self.args.learning_rate, self.args.head_learning_rate, self.args.weight_decay
+        groups = parameter_groups(model, *rates, decayed=set(self.get_decay_parameter_names(model)))
         optimizer_class, kwargs = self.get_optimizer_cls_and_kwargs(self.args, model)
-        self.optimizer = optimizer_class(
-            [
-                {
-                    "params": parameters,
-                    "lr": self.args.learning_rate if in_encoder else head_lr,
-                    "weight_decay": self.args.weight_decay if decay else 0.0,
-                }
-                for (in_encoder, decay), parameters in groups.items()
-            ],
-            **kwargs,
-        )
+        self.optimizer = optimizer_class(groups, **kwargs)
         return self.optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer=None):
@@ -526,20 +504,6 @@ class NestedNerTrainer(Trainer):
         )
 
 
-def model_of(model: Any) -> Any:
-    """The model inside whatever data parallelism, compilation or LoRA has wrapped around it."""
-    while not hasattr(
-        type(model), "pretrained_prefixes"
-    ):  # a wrapper has the attributes of what is inside, its class not
-        model = next(model._modules[name] for name in WRAPPERS if name in model._modules)
-    return model
-
-
 def _windows(data: Any) -> int:
     """How many windows an evaluation reads; of several data sets, all of theirs."""
     return sum(map(_windows, data.values())) if isinstance(data, dict) else 0 if data is None else len(data)
-
-
-def unwrapped_name(name: str) -> str:
-    """The name that a parameter has in the model itself, of whose parts some may be wrapped, too."""
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
