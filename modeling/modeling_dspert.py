@@ -163,6 +163,8 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
             self.aggregate = Aggregation(config.aggregation, size)
         self.classifier = SpanClassifier(config, size, config.num_classes)
         self.post_init()
+        if config.depth:  # spans go through the parts of a block: FSDP must not gather weights block by block
+            self._no_split_modules = set()
 
     @property
     def output_layer(self) -> nn.Linear:

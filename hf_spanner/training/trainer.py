@@ -26,12 +26,14 @@ from transformers import (
 )
 from transformers.trainer_utils import EvalPrediction, TrainOutput
 
+from ..auto import AutoModelForNestedNer
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
 from ..metrics.tasks import TASKS
 from ..modeling.decoding import Entity
 from ..modeling.folders import full_disk_said, whole_or_not_at_all
+from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .budget import TimeBudget, fit_to_time, go_on_counting
@@ -473,6 +475,18 @@ class NestedNerTrainer(Trainer):
             shutil.copy(file, str(self.args.output_dir))
         super()._push_from_checkpoint(checkpoint_folder)
 
+    @property
+    def _is_shared_out(self) -> bool:
+        """Whether each process has a part of the model alone, so that all must take part wherever it reads."""
+        return self.is_fsdp_enabled or self.is_deepspeed_enabled
+
+    def whole_model(self) -> NestedNerPreTrainedModel:
+        """The model as one process alone can use it: itself, or, if it is shared out among several, as it was saved."""
+        if not self._is_shared_out:
+            model: NestedNerPreTrainedModel = model_of(self.model)
+            return model
+        return AutoModelForNestedNer.from_pretrained(str(self.args.output_dir), trust_remote_code=False)
+
     def push_to_hub(
         self,
         commit_message: str | None = "End of training",
@@ -484,6 +498,8 @@ class NestedNerTrainer(Trainer):
 
         `about` goes to the card: `language`, `license`, `datasets`, `base_model`, `tags`, `limits`.
         """
+        if self._is_shared_out:
+            self.save_model()  # every process takes part
         if not self.is_world_process_zero():
             return None
         token = token or self.args.hub_token
@@ -491,7 +507,7 @@ class NestedNerTrainer(Trainer):
             self.init_hf_repo(token=token)
         self._finish_current_push()
         return publish(
-            model_of(self.model),
+            self.whole_model(),
             self.hub_model_id,
             tokenizer=self.processing_class,
             record=self.record or training_record(self, self.results),
