@@ -11,7 +11,15 @@ from ..evaluation.summary import compare_mentions
 from ..loading import load_config
 from ..report import comparison_markdown, comparison_page
 from ..report.several import verdicts
-from .options import add_report_arguments, make_parser, parse_with_data, say, training_sentences, write_outputs
+from .options import (
+    add_report_arguments,
+    device_options,
+    make_parser,
+    parse_with_data,
+    say,
+    training_sentences,
+    write_outputs,
+)
 
 EPILOG = """\
 examples:
@@ -39,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     gold = [sentence["entities"] for sentence in sentences]
     mentions, places, described = {}, {}, {}
     for text in args.systems:
-        system = System.named(text)
+        system = System.named(text, **device_options(args))
         if system.name in mentions:
             raise ValueError(f"Two systems are called {system.name!r}: name them, such as a={system.place}.")
         mentions[system.name] = list_mentions(system.predict(sentences, args.batch_size), gold)

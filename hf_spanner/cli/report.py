@@ -8,7 +8,15 @@ from ..data.splits import load_split
 from ..evaluation import System, list_errors, list_mentions
 from ..evaluation.summary import summarise_mentions
 from ..report import report_markdown, report_page
-from .options import add_report_arguments, make_parser, parse_with_data, say, training_sentences, write_outputs
+from .options import (
+    add_report_arguments,
+    device_options,
+    make_parser,
+    parse_with_data,
+    say,
+    training_sentences,
+    write_outputs,
+)
 
 EPILOG = """\
 examples:
@@ -28,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         parser, argv, "SYSTEM", explain="SYSTEM, or NAME=SYSTEM: a trained model or a file of predictions"
     )
 
-    system = System.named(args.system)
+    system = System.named(args.system, **device_options(args))
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
     mentions = list_mentions(system.predict(sentences, args.batch_size), [s["entities"] for s in sentences])
     labels = None if system.model is None else system.model.config.labels

@@ -481,7 +481,7 @@ class NestedNerTrainer(Trainer):
         return self.is_fsdp_enabled or self.is_deepspeed_enabled
 
     def whole_model(self) -> NestedNerPreTrainedModel:
-        """The model as one process alone can use it: itself, or, if it is shared out among several, as it was saved."""
+        """The model as one process alone can use it: itself, or, if several have parts of it, as it was saved."""
         if not self._is_shared_out:
             model: NestedNerPreTrainedModel = model_of(self.model)
             return model
