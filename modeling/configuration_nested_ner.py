@@ -208,15 +208,21 @@ class NestedNerConfig(PreTrainedConfig):
             super().save_pretrained(save_directory, *args, **kwargs)
 
     @classmethod
-    def from_dict(cls, config_dict: dict, **kwargs):
-        """As always, but what a file says about code to run is dropped, unless this class itself came from a repo."""
-        of = config_dict.get("model_type")
+    def get_config_dict(cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any) -> Any:
+        """As always; the configuration of another model is refused."""
+        config_dict, kwargs = super().get_config_dict(pretrained_model_name_or_path, **kwargs)
+        of, name = config_dict.get("model_type"), str(pretrained_model_name_or_path)
         if cls.model_type != NestedNerConfig.model_type and of not in (None, cls.model_type):
             raise ValueError(
-                f"This is a {of!r} checkpoint, not a {cls.model_type!r} one. If it is an encoder, build a model "
-                "on it with `from_encoder(name_or_path, labels=[...])`; a trained model of any approach is loaded "
-                "with `AutoModelForNestedNer.from_pretrained`."
+                f"{name} is a {of!r} checkpoint, not a {cls.model_type!r} one. If it is an encoder, build a model on "
+                f"it with `from_encoder({name!r}, labels=[...])`; a trained model of any approach is loaded with "
+                "`AutoModelForNestedNer.from_pretrained`."
             )
+        return config_dict, kwargs
+
+    @classmethod
+    def from_dict(cls, config_dict: dict, **kwargs):
+        """As always, but what a file says about code to run is dropped, unless this class itself came from a repo."""
         return super().from_dict(without_refused(config_dict, () if is_remote(cls) else CODE_FIELDS), **kwargs)
 
     def with_labels(self: Config, labels: list[str]) -> Config:

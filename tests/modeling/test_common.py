@@ -10,6 +10,7 @@ from tests_support import make_batch, without_gold
 from transformers import AutoModelForTokenClassification
 
 from hf_spanner import AutoModelForNestedNer
+from hf_spanner.modeling.decoding import tensor_to_entities
 from hf_spanner.modeling.modeling_span_ner import SpanNerForNestedNer
 
 
@@ -99,6 +100,20 @@ def test_a_tuple_says_the_same_as_the_output(model, batch):
     torch.manual_seed(1)
     assert same(model(**batch), parts)
     assert model(**batch, return_dict=True).loss is not None
+
+
+@torch.no_grad()
+def test_predictions_are_all_that_was_found_with_its_place(row, model, batch):
+    """Overlaps are left to whoever has all windows of a text."""
+    places = torch.tensor([[7, window] for window in range(len(batch["input_ids"]))])
+    output = model(**batch, places=places)
+    found = tensor_to_entities(output.predictions[..., 2:], model.config.id2label)
+    everything = model.decode(output, overlap="any")
+    assert [[e[:3] for e in entities] for entities in found] == [[e[:3] for e in entities] for entities in everything]
+    assert torch.equal(output.predictions[:, 0, :2].long(), places)
+    if row.name == "span_ner":
+        assert everything != model.decode(output), "some of it overlaps"
+    assert model(**batch).predictions is None and model.train()(**batch, places=places).predictions is None
 
 
 @torch.no_grad()
