@@ -127,6 +127,12 @@ def neighbours(sentences: Sequence[Mapping[str, Any]], index: int, number: int) 
 
 def gold_entities(sentence: Mapping[str, Any], label2id: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(start, end, label id) of a sentence's entities, checked."""
+    for name in ("tokens", "entities"):
+        if name not in sentence:
+            raise ValueError(
+                f"Sentence {sentence.get('id')!r} has no {name!r}, only {sorted(sentence)}: training and scoring need "
+                "words and gold entities. `predict_sentences` and the pipeline read without gold."
+            )
     words, rows = sentence["tokens"], []
     for entity in sentence["entities"]:
         start, end, label = entity["start"], entity["end"], entity["label"]
@@ -173,6 +179,8 @@ class Reader(TextEncoder):
         which is said once. Gold entities stay out of the batch; given spans go in without labels. With `progress` a
         bar is shown on a terminal.
         """
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size} must be at least 1.")
         places = [Place(i, j) for i, reading in enumerate(readings) for j in range(len(reading.items))]
         places.sort(key=lambda place: len(readings[place.text].items[place.window]["input_ids"]), reverse=True)
         was_training = self.model.training

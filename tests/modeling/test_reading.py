@@ -172,6 +172,8 @@ def test_a_window_that_does_not_fit_alone_and_other_errors_are_what_they_are(tok
     with pytest.raises(torch.OutOfMemoryError):
         list(reader.read([reader.cut(["London"])] * 4))
     assert greedy.sizes == [4, 2, 1]
+    with pytest.raises(ValueError, match="batch_size=0 must be at least 1"):
+        list(reader.read([reader.cut(["London"])], batch_size=0))
     greedy.error = RuntimeError("mat1 and mat2 shapes cannot be multiplied")
     with pytest.raises(RuntimeError, match="mat1"):
         list(Reader(model, tokenizer).read([reader.cut(["London"])] * 4))

@@ -293,6 +293,12 @@ def test_data_without_sentences_is_refused(tokenizer, tmp_path):
         ours(tmp_path, tokenizer).evaluate([])
 
 
+def test_sentences_without_gold_are_refused_with_what_reads_them(tokenizer, tmp_path):
+    for sentence, name in (({"id": "s", "text": "London"}, "tokens"), ({"id": "s", "tokens": ["London"]}, "entities")):
+        with pytest.raises(ValueError, match=f"Sentence 's' has no '{name}', only .*predict_sentences"):
+            ours(tmp_path, tokenizer, data=[sentence])
+
+
 def test_all_splits_in_place_of_one_are_refused(tokenizer, tmp_path):
     splits = datasets.DatasetDict(train=datasets.Dataset.from_list(records()))
     with pytest.raises(ValueError, match=r"train_dataset has the splits 'train'.*train_dataset=data\['train'\]"):
