@@ -105,6 +105,11 @@ def is_encoded(item: Any) -> bool:
     return isinstance(item, Mapping) and "input_ids" in item
 
 
+def are_encoded(data: Any) -> bool:
+    """Whether a data set has windows, and not sentences."""
+    return hasattr(data, "__getitem__") and is_encoded(next(iter(data), None))
+
+
 def _encoding(config: NestedNerConfig) -> tuple[Any, ...]:
     """What the encoding of sentences hangs on."""
     inputs = config.word_inputs()

@@ -36,7 +36,8 @@ class NestedNerMetrics:
     Args:
         config: the model's.
         data: what is evaluated. With it sentences are scored whole; without it each window by itself, against the
-            gold entities that lie in it, which is the same unless sentences are longer than `max_subwords`.
+            gold entities that lie in it: the same, unless sentences are longer than `max_subwords` or annotated with
+            some labels alone.
     """
 
     def __init__(self, config: NestedNerConfig, data: NestedNerDataset | None = None):

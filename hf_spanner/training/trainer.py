@@ -38,7 +38,7 @@ from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .budget import TimeBudget, fit_to_time, go_on_counting
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
-from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, is_encoded
+from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, are_encoded
 from .lock import locked
 from .parameters import model_of, parameter_groups
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
@@ -146,16 +146,16 @@ class NestedNerTrainer(Trainer):
     def encode(self, data: Any) -> Any:
         """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise.
 
-        What is encoded already, such as the items of one that went through `datasets.map`, stays as it is.
+        What is encoded already, such as the items of one that went through `datasets.map`, stays as it is. A stream is
+        read to its end.
         """
         if data is None or isinstance(data, str):
             return data
         if isinstance(data, dict):
             return {name: self.encode(part) for name, part in data.items()}
-        is_ready = (
-            isinstance(data, NestedNerDataset) or hasattr(data, "__getitem__") and is_encoded(next(iter(data), 0))
-        )
-        if not is_ready:
+        if isinstance(data, IterableDataset):
+            data = list(data)
+        if not isinstance(data, NestedNerDataset) and not are_encoded(data):
             data = NestedNerDataset(data, self.processing_class, model_of(self.model).config)
         if not len(data):
             raise ValueError("There is no sentence in this data set: pass one that has some, or None for none.")
@@ -219,6 +219,8 @@ class NestedNerTrainer(Trainer):
     def _encoded_for(self, config: Any, data: Any) -> Any:
         if isinstance(data, dict):
             return {name: self._encoded_for(config, part) for name, part in data.items()}
+        if isinstance(data, NestedNerStream):
+            return NestedNerStream(data.stream, self.processing_class, config)
         if not isinstance(data, NestedNerDataset) or data.suits(config):
             return data
         return NestedNerDataset(data.sentences, self.processing_class, config)

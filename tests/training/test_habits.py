@@ -282,7 +282,10 @@ def test_what_a_stream_cannot_give_is_said(settings, model, sentence, tokenizer,
 
 def test_a_stream_that_ends_can_be_evaluated_on(tokenizer, tmp_path):
     stream = datasets.Dataset.from_list(records()).to_iterable_dataset()
-    assert ours(tmp_path, tokenizer).evaluate(stream)["eval_support"] == 14
+    trainer = ours(tmp_path, tokenizer)
+    assert trainer.evaluate(stream)["eval_support"] == 14
+    encoded = datasets.Dataset.from_list(trainer.eval_dataset.items).to_iterable_dataset()
+    assert trainer.evaluate(encoded)["eval_support"] == 14
 
 
 def test_data_without_sentences_is_refused(tokenizer, tmp_path):
