@@ -49,12 +49,13 @@ def ours(folder, tokenizer, data=None, model=None, validation=None, **settings):
     )
 
 
-def plain(folder, tokenizer, model, data=None, metrics=None, **settings) -> Trainer:
+def plain(folder, tokenizer, model, data=None, metrics=None, model_init=None, **settings) -> Trainer:
     """`transformers.Trainer` itself."""
     data = NestedNerDataset(records(), tokenizer, model.config) if data is None else data
     settings = {**SHORT, "label_names": ["entities"], "remove_unused_columns": False, **settings}
     return Trainer(
         model=model,
+        model_init=model_init,
         args=TrainingArguments(str(folder), **settings),
         train_dataset=data,
         eval_dataset=data,
@@ -106,6 +107,21 @@ def test_predictions_of_logits_are_refused_with_the_remedy(tokenizer, tmp_path):
         del item["places"]
     with pytest.raises(ValueError, match="whose batches name their `places`"):
         trainer.evaluate()
+
+
+def test_the_trainer_of_transformers_searches_with_a_function_that_builds_models(tokenizer, tmp_path):
+    pytest.importorskip("optuna")
+    trainer = plain(tmp_path, tokenizer, None, data=NestedNerDataset(records(), tokenizer, build(tokenizer).config),
+                    metrics=NestedNerMetrics(build(tokenizer).config), model_init=lambda: build(tokenizer),
+                    eval_strategy="steps", eval_steps=2)  # fmt: skip
+    best = trainer.hyperparameter_search(
+        hp_space=lambda trial: {"learning_rate": trial.suggest_float("learning_rate", 1e-4, 1e-3)},
+        compute_objective=lambda metrics: metrics["eval_f1"],
+        direction="maximize",
+        backend="optuna",
+        n_trials=2,
+    )
+    assert 0 <= best.objective <= 1 and list(best.hyperparameters) == ["learning_rate"]
 
 
 @pytest.mark.parametrize("trainer", [plain, ours])

@@ -28,13 +28,17 @@ def test_the_loop_learns_the_sample(tmp_path, monkeypatch, capsys):
     data = load_sample()
     encoder = make_toy_encoder(tmp_path / "encoder", (" ".join(s["tokens"]) for s in data["train"]), hidden_size=32)
     rates = {"learning_rate": 3e-3, "head_learning_rate": 1e-2}
-    run(monkeypatch, tmp_path / "model", "sample", encoder, num_train_epochs=16, gradient_accumulation_steps=2, **rates)
+    run(
+        monkeypatch, tmp_path / "model", "sample", encoder, num_train_epochs=16, gradient_accumulation_steps=2, **rates
+    )
     epochs = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("epoch")]
     losses = [float(line[3].rstrip(",")) for line in epochs]
     assert len(losses) == 16 and losses[-1] < 0.5 * losses[0]
     model, tokenizer = hf_spanner.load_model(str(tmp_path / "model"))
     truth = hf_spanner.evaluate(model, tokenizer, data["validation"])["f1"]
-    assert truth > 0.2 and float(epochs[-1][-1]) == pytest.approx(truth, abs=1e-4), "the loop says what the saved model scores"
+    assert truth > 0.2 and float(epochs[-1][-1]) == pytest.approx(truth, abs=1e-4), (
+        "the loop says what the saved model scores"
+    )
 
 
 @pytest.mark.parametrize("approach", hf_spanner.APPROACHES)
