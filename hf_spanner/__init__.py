@@ -49,6 +49,7 @@ NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
 _LAZY = {
     "NestedNerCollator": ".training.dataset",
     "NestedNerDataset": ".training.dataset",
+    "NestedNerMetrics": ".training.scores",
     "NestedNerTrainer": ".training.trainer",
     "NestedNerTrainingArguments": ".training.arguments",
     "evaluate": ".evaluation.scoring",
@@ -67,6 +68,7 @@ __all__ = [
     "NestedNerCollator",
     "NestedNerConfig",
     "NestedNerDataset",
+    "NestedNerMetrics",
     "NestedNerOutput",
     "NestedNerPipeline",
     "NestedNerPreTrainedModel",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no n
     from .metrics import load_metric, score_entities
     from .training.arguments import NestedNerTrainingArguments
     from .training.dataset import NestedNerCollator, NestedNerDataset
+    from .training.scores import NestedNerMetrics
     from .training.trainer import NestedNerTrainer
 else:
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import torch
 import transformers
 from tokenizers import pre_tokenizers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
@@ -49,7 +50,13 @@ def pipeline(
 
 
 def load_model(
-    name: str, labels: list[str] | None = None, revision: str | None = None, token: str | None = None, **config: Any
+    name: str,
+    labels: list[str] | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    **config: Any,
 ) -> tuple[NestedNerPreTrainedModel, PreTrainedTokenizerBase]:
     """A trained model and its tokenizer; or a sentence that says what is missing.
 
@@ -60,10 +67,32 @@ def load_model(
         labels: other labels than it was trained with; the layers whose size depends on them start at random, all
             others as they were trained.
         revision, token: passed to the Hub.
+        device: where it goes, as [`find_device`] knows it; None for the CPU.
+        dtype: of its numbers, such as `"bfloat16"`; None as they were saved.
         **config: fields of the saved configuration to override.
     """
-    name = folder_of(name)
-    return _load_model(name, revision, token, labels, config), _load_tokenizer(name, revision, token)
+    place = None if device is None else find_device(device)  # before anything is read
+    name, loading = folder_of(name), {} if dtype is None else {"dtype": dtype}
+    model = _load_model(name, revision, token, labels, config, **loading)
+    if place is not None:
+        model.to(place)  # type: ignore[arg-type]
+    return model, _load_tokenizer(name, revision, token)
+
+
+def find_device(name: str | torch.device) -> torch.device:
+    """A device by its name, `"cpu"`, `"cuda:1"`, `"mps"`; `"auto"` is a GPU if there is one. Refused if not there."""
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if name == "auto":
+        return found or torch.device("cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"There is no device {str(name)!r}: write auto, cpu, cuda, cuda:1 or mps.") from None
+    number = torch.accelerator.device_count() if found else 0
+    if device.type == "cpu" or found and device.type == found.type and (device.index or 0) < number:
+        return device
+    there = f"cpu and {number} of {found.type}" if found else "the cpu alone"
+    raise ValueError(f"The device {str(name)!r} is not available, there is {there}: leave it out, or say auto.")
 
 
 def load_config(name: str, revision: str | None = None, token: str | None = None, **config: Any) -> NestedNerConfig:

@@ -2,7 +2,9 @@
 
 import copy
 import logging
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from transformers import AutoConfig
@@ -107,7 +109,16 @@ class NestedNerConfig(PreTrainedConfig):
 
     model_type = "nested_ner"
     sub_configs = {"encoder_config": AutoConfig}
-    keys_to_ignore_at_inference = ["losses"]
+    # What a Trainer does not gather: the shapes differ by batch. What it gathers are the `predictions`.
+    keys_to_ignore_at_inference = [
+        "losses",
+        "logits",
+        "tag_logits",
+        "num_words",
+        "span_representations",
+        "hidden_states",
+        "attentions",
+    ]
     full_batch = False  # whether all of an epoch makes one step (sng)
     _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package
 
@@ -194,6 +205,28 @@ class NestedNerConfig(PreTrainedConfig):
 
     def check_inference(self, settings: dict[str, Any]) -> None:
         """For approaches with inference parameters of their own: raise a ValueError for values out of range."""
+
+    def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None) -> PreTrainedConfig:
+        """What knows the vocabulary: the encoder's configuration, or this one, if there is no encoder."""
+        return self if self.encoder_config is None else self.encoder_config
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """As always; in memory nothing changes."""
+        with code_fields_kept(self):
+            super().save_pretrained(save_directory, *args, **kwargs)
+
+    @classmethod
+    def get_config_dict(cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any) -> Any:
+        """As always; the configuration of another model is refused."""
+        config_dict, kwargs = super().get_config_dict(pretrained_model_name_or_path, **kwargs)
+        of, name = config_dict.get("model_type"), str(pretrained_model_name_or_path)
+        if cls.model_type != NestedNerConfig.model_type and of not in (None, cls.model_type):
+            raise ValueError(
+                f"{name} is a {of!r} checkpoint, not a {cls.model_type!r} one. If it is an encoder, build a model on "
+                f"it with `from_encoder({name!r}, labels=[...])`; a trained model of any approach is loaded with "
+                "`AutoModelForNestedNer.from_pretrained`."
+            )
+        return config_dict, kwargs
 
     @classmethod
     def from_dict(cls, config_dict: dict, **kwargs):
@@ -284,6 +317,19 @@ class NestedNerConfig(PreTrainedConfig):
     def word_inputs(self) -> WordInputs | None:
         """What makes the inputs that the approach reads beside sub-words; None if there are none."""
         return None
+
+
+@contextmanager
+def code_fields_kept(config: PreTrainedConfig) -> Iterator[None]:
+    """Saving makes a configuration say where its classes are found: one in memory has them, and stays as it was."""
+    before = {name: getattr(config, name) for name in CODE_FIELDS if hasattr(config, name)}
+    try:
+        yield
+    finally:
+        for name in CODE_FIELDS:
+            if hasattr(config, name):
+                delattr(config, name)
+        config.update(before)
 
 
 def is_remote(cls: type) -> bool:

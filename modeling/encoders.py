@@ -95,11 +95,17 @@ class CompactVocabulary:
     def compact_embeddings(self) -> None:
         """Keep the encoder's vocabulary in eight bits from now on: half the size on disk, rounded once."""
         if not self.config.int8_embeddings:
-            table = self.encoder.get_input_embeddings()
-            if not isinstance(table, nn.Embedding):
+            if self.config.encoder_config is None:
                 raise ValueError(f"A {self.config.model_type} model has no encoder whose vocabulary could be compact.")
-            self.encoder.set_input_embeddings(Int8Embedding.of(table))
+            self.encoder.set_input_embeddings(Int8Embedding.of(self.encoder.get_input_embeddings()))
             self.config.int8_embeddings = True
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> nn.Embedding:
+        """As always; a vocabulary in eight bits must be made trainable first."""
+        if self.config.int8_embeddings and new_num_tokens is not None:
+            raise ValueError("A vocabulary in eight bits cannot be resized: call `model.restore_embeddings()` before.")
+        resized: Any = super()
+        return resized.resize_token_embeddings(new_num_tokens, *args, **kwargs)
 
     def restore_embeddings(self) -> None:
         """Make the encoder's vocabulary trainable again."""

@@ -70,6 +70,7 @@ class DiffusionNerConfig(NestedNerConfig):
     """
 
     model_type = "diffusion_ner"
+    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "left", "right", "steps"]
 
     num_noisy_spans: int = 60
     num_steps: int = 5
@@ -219,7 +220,8 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
 
     def noise(self, states: WordStates) -> SentenceNoise:
         """Noise of which the same text gets the same share in every batch."""
-        assert states.input_ids is not None  # `encode` has put them there
+        if states.input_ids is None:
+            raise ValueError("diffusion_ner draws a sentence's noise by its `input_ids`: it takes no `inputs_embeds`.")
         texts = [ids[of >= 0].tolist() for ids, of in zip(states.input_ids, states.word_ids, strict=True)]
         return seeded_noise(states.inference["seed"], texts, states.words.device)
 

@@ -163,6 +163,8 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
             self.aggregate = Aggregation(config.aggregation, size)
         self.classifier = SpanClassifier(config, size, config.num_classes)
         self.post_init()
+        if config.depth:  # spans go through the parts of a block: FSDP must not gather weights block by block
+            self._no_split_modules = set()
 
     @property
     def output_layer(self) -> nn.Linear:
@@ -172,7 +174,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         if self.span_transformer is not None:
             self.span_transformer.copy_weights(self.encoder)
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor | None, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         if self.config.depth > 0:  # the span Transformer reads all layers
             kwargs["output_hidden_states"] = True
         return super().run_encoder(input_ids, attention_mask, **kwargs)

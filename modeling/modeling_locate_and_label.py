@@ -64,6 +64,7 @@ class LocateAndLabelConfig(NestedNerConfig):
     """
 
     model_type = "locate_and_label"
+    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "spans", "num_seeds", "num_kept"]
 
     max_span_length: int = 15
     windows: list[int] | None = field(default_factory=lambda: [1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15])
@@ -208,7 +209,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     # ------------------------------------------------------------------------------------------ token representation
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor | None, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         if self.config.last_layers == 1:
             return super().run_encoder(input_ids, attention_mask, **kwargs)
         encoded: Any = super().run_encoder(input_ids, attention_mask, **{**kwargs, "output_hidden_states": True})
@@ -217,7 +218,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     def encode(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None,
         attention_mask: torch.Tensor | None,
         word_ids: torch.Tensor | None,
         num_words: torch.Tensor | None,

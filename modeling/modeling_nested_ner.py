@@ -8,13 +8,14 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 from transformers import initialization as init
-from transformers.utils import ModelOutput
+from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import (
     Calibration,
     Entity,
     best_labels,
+    entities_to_tensor,
     resolve_overlaps,
     span_candidates,
     split_mention,
@@ -36,6 +37,7 @@ from .words import pool_words
 
 Model = TypeVar("Model", bound="NestedNerPreTrainedModel")
 
+ENCODER_OUTPUTS = ("output_hidden_states", "output_attentions")  # what of the encoder a call may ask to see
 RARE = -5.0  # the logit that a span has some label, before anything is learnt
 
 
@@ -51,6 +53,9 @@ class NestedNerOutput(ModelOutput):
         num_words: `(B,)`, so that the output can be decoded by itself.
         span_representations: pre-logit vectors of the spans, where an approach has them and they were asked for.
         hidden_states, attentions: the encoder's, if asked for.
+        predictions: `(B, P, 6)` = place (text, window), start, end, label id, score of the entities found, padded with
+            -1, before overlaps are resolved: in evaluation mode, if `places` were given. Batches of these can be
+            gathered by any Trainer; the configuration names the rest in `keys_to_ignore_at_inference`.
     """
 
     loss: torch.Tensor | None = None
@@ -61,6 +66,7 @@ class NestedNerOutput(ModelOutput):
     span_representations: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
+    predictions: torch.Tensor | None = None
 
     @property
     def is_grid(self) -> bool:
@@ -189,20 +195,24 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
 
     def encode(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None,
         attention_mask: torch.Tensor | None,
         word_ids: torch.Tensor | None,
         num_words: torch.Tensor | None,
         **kwargs: Any,
     ) -> WordStates:
         """Run the encoder and pool its sub-words into words."""
+        if (input_ids is None) == (kwargs.get("inputs_embeds") is None):
+            raise ValueError(
+                "forward needs `input_ids` (B, S), or `inputs_embeds` (B, S, d) in their place: give one."
+            )
         if word_ids is None or num_words is None:
             raise ValueError(
                 "forward needs `word_ids` (B, S) and `num_words` (B,) beside `input_ids`: let `NestedNerCollator` or "
                 "the 'nested-ner' pipeline make the batch."
             )
         if attention_mask is None:
-            attention_mask = torch.ones_like(input_ids)
+            attention_mask = torch.ones_like(word_ids)
         encoded: Any = self.run_encoder(input_ids, attention_mask, **kwargs)
         states: torch.Tensor = encoded.last_hidden_state
         word_ids = word_ids.masked_fill(attention_mask == 0, -1)
@@ -219,7 +229,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             input_ids=input_ids,
         )
 
-    def run_encoder(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
+    def run_encoder(self, input_ids: torch.Tensor | None, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
         """The encoder's output; words are made of its `last_hidden_state (B, S, d)`. Who needs more asks here."""
         return self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
 
@@ -227,15 +237,17 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         """The approach itself: logits, and with `gold` the terms of the loss, `losses`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `recognise`.")
 
+    @can_return_tuple
     def forward(
         self,
-        input_ids: torch.Tensor,
+        input_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         word_ids: torch.Tensor | None = None,
         num_words: torch.Tensor | None = None,
         entities: torch.Tensor | None = None,
         annotated_labels: torch.Tensor | None = None,
         flat: torch.Tensor | None = None,
+        places: torch.Tensor | None = None,
         output_span_representations: bool = False,
         **kwargs: Any,
     ) -> NestedNerOutput:
@@ -249,14 +261,19 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
                 trained together: the others take no part in its loss.
             flat: `(B,)` whether a sentence is annotated with its outermost entities alone, so that nothing is known of
                 the spans inside or across them: these take no part in its loss.
+            places: `(B, 2)` which window of which text this is; in evaluation mode `predictions` come back with it.
             output_span_representations: return the spans' pre-logit vectors, if the approach has them.
-            **kwargs: `output_hidden_states`, `output_attentions` for the encoder; the inputs by word for which the
-                configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`.
+            **kwargs: `output_hidden_states`, `output_attentions` (by default as the configuration says) and
+                `inputs_embeds`, in place of `input_ids`, for the encoder; the inputs by word for which the
+                configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`. With
+                `return_dict=False` the output is a tuple, without what is None.
         """
         inference = {key: value for key, value in kwargs.items() if key in self.inference_parameters}
         inputs = self.config.word_inputs()
-        known = ("output_hidden_states", "output_attentions", *(inputs.names if inputs else ()))
-        kwargs = {key: value for key, value in kwargs.items() if key in known}
+        known = (*ENCODER_OUTPUTS, "inputs_embeds", *(inputs.names if inputs else ()))
+        kwargs = {key: value for key, value in kwargs.items() if key in known and value is not None}
+        for name in ENCODER_OUTPUTS:
+            kwargs.setdefault(name, getattr(self.config, name))
         states = self.encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
         states.output_span_representations = output_span_representations
         states.inference = self.inference_settings(**inference)
@@ -276,8 +293,10 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             total: Any = sum(output.losses.values())  # a tensor: there is a term at least
             output.loss = total
         output.num_words = num_words
-        output.hidden_states = states.encoder.get("hidden_states") if kwargs.get("output_hidden_states") else None
-        output.attentions = states.encoder.get("attentions") if kwargs.get("output_attentions") else None
+        output.hidden_states = states.encoder.get("hidden_states") if kwargs["output_hidden_states"] else None
+        output.attentions = states.encoder.get("attentions") if kwargs["output_attentions"] else None
+        if places is not None and not self.training:
+            output.predictions = self.placed_entities(output, places)
         return output
 
     def inference_settings(self, **given: Any) -> dict[str, Any]:
@@ -368,6 +387,15 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         """The entity by type and kind of mention."""
         label, mention = split_mention(entity.label, self.config.mentions)
         return entity._replace(label=label, mention=mention)
+
+    @torch.compiler.disable
+    def placed_entities(self, output: NestedNerOutput, places: torch.Tensor) -> torch.Tensor:
+        """`(B, P, 6)`: what `decode` finds before overlaps are resolved, each entity behind the place of its text."""
+        found = entities_to_tensor(
+            self.decode(output, overlap="any"), {v: k for k, v in enumerate(self.config.labels)}
+        )
+        found = found.to(places.device, torch.float32)
+        return torch.cat([places.to(found).unsqueeze(1).expand(-1, found.size(1), -1), found], dim=-1)
 
     def choose_head(self, head: str | None) -> str:
         """Which head predicts: the one asked for, if the model has it."""

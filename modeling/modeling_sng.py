@@ -32,6 +32,7 @@ class SngConfig(NestedNerConfig):
     """
 
     model_type = "sng"
+    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "spans"]
     sub_configs = {}
 
     max_span_length: int = 10
@@ -100,12 +101,28 @@ class WordVectorTable(nn.Module):
         else:
             self.vectors = nn.Parameter(vectors)
 
-    def get_input_embeddings(self) -> None:
-        """There is no module that gives the vectors alone."""
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The table as an `nn.Embedding` that shares its numbers (and, unless they are frozen, its gradients)."""
+        embedding = nn.Embedding.from_pretrained(self.vectors, padding_idx=self.pad)
+        if isinstance(self.vectors, nn.Parameter):
+            embedding.weight = self.vectors
+        return embedding
 
-    def forward(self, input_ids: torch.Tensor, **kwargs: Any) -> BaseModelOutput:
-        states: Any = nn.functional.embedding(input_ids, self.vectors, self.pad)  # (B, S, d)
-        return BaseModelOutput(last_hidden_state=states)
+    def set_input_embeddings(self, embedding: nn.Embedding) -> None:
+        """Take the numbers of another table, frozen if these are."""
+        self.vectors = embedding.weight if isinstance(self.vectors, nn.Parameter) else embedding.weight.detach()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        output_hidden_states: bool = False,
+        **kwargs: Any,
+    ) -> BaseModelOutput:
+        states: Any = inputs_embeds
+        if input_ids is not None:
+            states = nn.functional.embedding(input_ids, self.vectors, self.pad)  # (B, S, d)
+        return BaseModelOutput(last_hidden_state=states, hidden_states=(states,) if output_hidden_states else None)
 
 
 class SngForNestedNer(NestedNerPreTrainedModel):

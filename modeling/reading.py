@@ -6,6 +6,7 @@ Everything that runs a model over texts goes this way: pipeline, data set, evalu
 """
 
 import logging
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from .subwords import Window, WordEncoder
 from .word_inputs import pad_word_inputs
 
 logger = logging.getLogger(__name__)
+
+OUT_OF_MEMORY = re.compile(r"out ?of ?memory|can't allocate memory|not enough memory", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -138,6 +141,12 @@ def neighbours(sentences: Sequence[Mapping[str, Any]], index: int, number: int) 
 
 def gold_entities(sentence: Mapping[str, Any], label2id: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(start, end, label id) of a sentence's entities, checked."""
+    for name in ("tokens", "entities"):
+        if name not in sentence:
+            raise ValueError(
+                f"Sentence {sentence.get('id')!r} has no {name!r}, only {sorted(sentence)}: training and scoring need "
+                "words and gold entities. `predict_sentences` and the pipeline read without gold."
+            )
     words, rows = sentence["tokens"], []
     for entity in sentence["entities"]:
         start, end, label = entity["start"], entity["end"], entity["label"]
@@ -173,6 +182,7 @@ class Reader(TextEncoder):
     def __init__(self, model, tokenizer):
         super().__init__(model.config, tokenizer)
         self.model = model
+        self.fits: int | None = None  # the most windows at once, once more were too many for the memory
 
     @torch.inference_mode()
     def run(
@@ -180,27 +190,53 @@ class Reader(TextEncoder):
     ) -> Iterator[tuple[list[Place], Any]]:
         """Yield what `forward` says of all windows, batch by batch, the longest first, and which windows these are.
 
-        The model is in evaluation mode meanwhile. Gold entities stay out of the batch; given spans go in without
-        labels. With `progress` a bar is shown on a terminal.
+        The model is in evaluation mode meanwhile. Of a batch that does not fit into memory half is tried, and so on,
+        which is said once. Gold entities stay out of the batch; given spans go in without labels. With `progress` a
+        bar is shown on a terminal.
         """
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size} must be at least 1.")
         places = [Place(i, j) for i, reading in enumerate(readings) for j in range(len(reading.items))]
         places.sort(key=lambda place: len(readings[place.text].items[place.window]["input_ids"]), reverse=True)
         was_training = self.model.training
         self.model.eval()
+        first, too_many = 0, 0
         try:
-            starts = range(0, len(places), batch_size)
-            for first in tqdm(starts, desc="reading", unit="batch", leave=False, disable=None if progress else True):
-                chosen = places[first : first + batch_size]
-                batch = self.collate([readings[place.text].items[place.window] for place in chosen])
-                batch.pop("annotated_labels", None)
-                batch.pop("flat", None)
-                spans = batch.pop("entities", None)
-                if self.config.task == "typing" and spans is not None:
-                    batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
-                yield chosen, self.model(**{key: x.to(self.model.device) for key, x in batch.items()}, **forward)
+            with tqdm(total=len(places), desc="reading", leave=False, disable=None if progress else True) as bar:
+                while first < len(places):
+                    chosen = places[first : first + min(batch_size, self.fits or batch_size)]
+                    output = self._run_batch([readings[place.text].items[place.window] for place in chosen], **forward)
+                    if output is None:
+                        too_many, self.fits = too_many or len(chosen), len(chosen) // 2
+                        continue
+                    if too_many:
+                        logger.warning(
+                            "%d windows at once do not fit into memory: %d are read at once.", too_many, self.fits
+                        )
+                    first, too_many = first + len(chosen), 0
+                    bar.update(len(chosen))
+                    yield chosen, output
         finally:
             if was_training:
                 self.model.train()
+
+    def _run_batch(self, items: Sequence[Mapping[str, Any]], **forward) -> Any:
+        """What `forward` says of these windows; None if several are too many for the memory."""
+        batch = self.collate(items)
+        for name in ("annotated_labels", "flat", "places"):
+            batch.pop(name, None)
+        spans = batch.pop("entities", None)
+        if self.config.task == "typing" and spans is not None:
+            batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
+        try:
+            inputs = {key: x.to(self.model.device) for key, x in batch.items()}
+            return self.model(**inputs, return_dict=True, **forward)
+        except RuntimeError as error:
+            if len(items) == 1 or not OUT_OF_MEMORY.search(f"{type(error).__name__}: {error}"):
+                raise
+        if torch.cuda.is_available():  # with the error its tensors are gone
+            torch.cuda.empty_cache()
+        return None
 
     @torch.inference_mode()
     def read(
@@ -247,18 +283,17 @@ def _blocks(readings: Iterable[Reading], windows: int | None) -> Iterator[list[R
 class NestedNerCollator:
     """Encoded windows → the one batch that every approach reads (see `forward`).
 
-    Of the items of a `NestedNerDataset` it adds `places (B, 2)`, sentence and window number, by which the Trainer puts
-    predictions back together.
+    Of the items of a `NestedNerDataset` it keeps `places (B, 2)`, sentence and window number, by which predictions are
+    put back together. Items may be dicts of lists, arrays or tensors, as `datasets` gives them `with_format(...)`.
     """
 
     def __init__(self, pad_token_id: int | None):
         self.pad_token_id = pad_token_id
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-        batch = pad_batch(items, self.pad_token_id)
-        if "place" in items[0]:
-            batch["places"] = torch.tensor([item["place"] for item in items])
-        return batch
+        if any(hasattr(value, "tolist") for value in items[0].values()):
+            items = [{k: v.tolist() if hasattr(v, "tolist") else v for k, v in item.items()} for item in items]
+        return pad_batch(items, self.pad_token_id)
 
 
 def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -> dict[str, torch.Tensor]:
@@ -279,10 +314,9 @@ def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -
         most = max(1, *(len(feature["entities"]) for feature in features))
         rows = [[*map(list, f["entities"]), *[[-1, -1, -1]] * (most - len(f["entities"]))] for f in features]
         batch["entities"] = torch.tensor(rows)
-    if "annotated_labels" in features[0]:
-        batch["annotated_labels"] = torch.tensor([feature["annotated_labels"] for feature in features])
-    if "flat" in features[0]:
-        batch["flat"] = torch.tensor([feature["flat"] for feature in features])
+    for name in ("annotated_labels", "flat", "places"):
+        if name in features[0]:
+            batch[name] = torch.tensor([feature[name] for feature in features])
     return batch
 
 

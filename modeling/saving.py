@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from transformers.modeling_utils import PreTrainedModel
 
-from .configuration_nested_ner import CODE_FIELDS
+from .configuration_nested_ner import code_fields_kept
 from .folders import remove_other_code, whole_or_not_at_all
 from .pipeline_nested_ner import NestedNerPipeline  # transformers copies what a model's files import: it comes along
 
@@ -33,19 +33,13 @@ class SelfContainedModel(PreTrainedModel):
             return super().save_pretrained(save_directory, is_main_process=False, **kwargs)
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
-        before = {name: getattr(self.config, name) for name in CODE_FIELDS if hasattr(self.config, name)}
-        self.config.auto_map = {"AutoModel": _reference(type(self))}
-        self.config.custom_pipelines = {
-            "nested-ner": {"impl": _reference(NestedNerPipeline), "pt": [self._auto_class], "type": "text"}
-        }
-        try:
-            with whole_or_not_at_all(save_directory) as folder:
-                super().save_pretrained(folder, **kwargs)
-                remove_other_code(save_directory, inspect.getfile(type(self)), needed=folder)
-        finally:  # a model in memory has its classes; only the file needs to say where they are
-            for name in CODE_FIELDS:
-                delattr(self.config, name)
-            self.config.update(before)
+        with code_fields_kept(self.config), whole_or_not_at_all(save_directory) as folder:
+            self.config.auto_map = {"AutoModel": _reference(type(self))}
+            self.config.custom_pipelines = {
+                "nested-ner": {"impl": _reference(NestedNerPipeline), "pt": [self._auto_class], "type": "text"}
+            }
+            super().save_pretrained(folder, **kwargs)
+            remove_other_code(save_directory, inspect.getfile(type(self)), needed=folder)
 
     @classmethod
     def from_pretrained(

@@ -35,7 +35,7 @@ def _training(path: str, sentences: Sequence[Mapping], batch_size: int):
     def run() -> None:
         for batch in batches:
             optimizer.zero_grad()
-            model(**{key: value for key, value in batch.items() if key != "places"}).loss.backward()
+            model(**batch).loss.backward()
             optimizer.step()
 
     return run

@@ -13,6 +13,7 @@ from ..report import comparison_markdown, comparison_page
 from ..report.several import verdicts
 from .options import (
     add_report_arguments,
+    device_options,
     looked_at,
     make_parser,
     parse_with_data,
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     gold = [sentence["entities"] for sentence in sentences]
     mentions, places, described = {}, {}, {}
     for text in args.systems:
-        system = System.named(text)
+        system = System.named(text, **device_options(args))
         if system.name in mentions:
             raise ValueError(f"Two systems are called {system.name!r}: name them, such as a={system.place}.")
         mentions[system.name] = list_mentions(system.predict(sentences, args.batch_size, kinds), gold)

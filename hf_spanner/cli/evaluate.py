@@ -11,7 +11,15 @@ from ..evaluation.predicting import predict_sentences
 from ..evaluation.scoring import score_predictions
 from ..loading import load_model
 from ..metrics import format_scores
-from .options import add_data_arguments, add_decoding_arguments, decoding_options, make_parser, parse_with_data, say
+from .options import (
+    add_data_arguments,
+    add_decoding_arguments,
+    decoding_options,
+    device_options,
+    make_parser,
+    parse_with_data,
+    say,
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -33,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_with_data(parser, argv)
     options = decoding_options(args)
 
-    model, tokenizer = load_model(args.model)
+    model, tokenizer = load_model(args.model, **device_options(args))
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
     sentences = list(join_sentences(sentences, [args.join]))
     if args.data_labels:

@@ -8,7 +8,7 @@ from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..loading import load_model
 from ..modeling.decoding import with_mention
-from .options import add_data_arguments, make_parser, parse_with_data, say
+from .options import add_data_arguments, device_options, make_parser, parse_with_data, say
 
 EPILOG = """\
 pictures:
@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_with_data(parser, argv)
     require_matplotlib()
 
-    model, tokenizer = load_model(args.model)
+    model, tokenizer = load_model(args.model, **device_options(args))
     sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
     sentences = sentences[: args.max_sentences]
     sentences, unknown = _with_known_labels(sentences, set(model.config.labels))

@@ -17,7 +17,15 @@ from ..hub.publishing import find
 from ..hub.record import RECORD, read_record
 from ..loading import load_config, load_model, pipeline
 from ..report.terminal import render, use_color
-from .options import add_decoding_arguments, decoding_options, listed, make_parser, say
+from .options import (
+    add_decoding_arguments,
+    add_device_arguments,
+    decoding_options,
+    device_options,
+    listed,
+    make_parser,
+    say,
+)
 
 EPILOG = """\
 examples:
@@ -45,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.output and not Path(args.output).absolute().parent.is_dir():
         raise FileNotFoundError(f"--output {args.output}: its folder does not exist.")
 
-    ner = load_pipeline(args.model)
+    ner = load_pipeline(args.model, **device_options(args))
     results = predict(ner, source, args.words, batch_size=args.batch_size, **options)
     with open_output(args.output) as stream:
         view = args.format == "view" or (args.format is None and stream.isatty())
@@ -86,7 +94,13 @@ def predict_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--label-map", metavar="LABEL=NAME,...", help="other names for labels, such as person=PER")
     add_decoding_arguments(parser)
-    parser.add_argument("--batch-size", type=int, default=32, help="windows of text read at once (default: 32)")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=32,
+        help="windows of text read at once (default: 32); less if memory is short",
+    )
+    add_device_arguments(parser)
     return parser
 
 
@@ -162,10 +176,11 @@ def label_list(model: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- prediction
 
 
-def load_pipeline(name: str):
-    """The pipeline of a folder or a model on the Hub."""
+def load_pipeline(name: str, **loading: Any):
+    """The pipeline of a folder or a model on the Hub; `loading` as in `load_model`."""
     logging.disable_progress_bar()
-    return pipeline(*load_model(name))
+    model, tokenizer = load_model(name, **loading)
+    return pipeline(model, tokenizer, device=model.device)
 
 
 def predict(ner, texts: Iterable[str], words: bool = False, **options) -> Iterator[tuple[str, list[dict]]]:

@@ -10,6 +10,7 @@ from ..evaluation.summary import summarise_mentions
 from ..report import report_markdown, report_page
 from .options import (
     add_report_arguments,
+    device_options,
     listed,
     looked_at,
     make_parser,
@@ -37,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
         parser, argv, "SYSTEM", explain="SYSTEM, or NAME=SYSTEM: a trained model or a file of predictions"
     )
 
-    system = System.named(args.system)
+    system = System.named(args.system, **device_options(args))
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
     sentences, kinds = looked_at(args, sentences)
     found = system.predict(sentences, args.batch_size, kinds)

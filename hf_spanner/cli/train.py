@@ -299,7 +299,7 @@ def train(task: Task) -> dict[str, Any]:
             data=" and ".join(Path(source).name for source in run.data),
         )
         trainer.recipe = recipe
-        write_companions(str(args.output_dir), model, tokenizer, trainer.record, recipe)
+        write_companions(str(args.output_dir), trainer.whole_model(), tokenizer, trainer.record, recipe)
         use = f"evaluate --data {run.data[0]}" if model.task == "typing" else 'predict "..."'
         say(f"\nSaved to {args.output_dir}: hf-spanner {use} --model {args.output_dir}")
     if args.push_to_hub:

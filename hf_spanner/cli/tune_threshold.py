@@ -11,7 +11,7 @@ from ..evaluation.thresholds import predict_candidates, reaching, write_threshol
 from ..loading import load_model
 from ..metrics import score_entities
 from ..modeling.decoding import Calibration, Entity
-from .options import add_data_arguments, make_parser, parse_with_data, say
+from .options import add_data_arguments, device_options, make_parser, parse_with_data, say
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     config = Path(args.model) / "config.json"
     if args.save and not config.is_file():
         raise ValueError(f"--save needs a folder, and {args.model} is none: download the model first.")
-    model, tokenizer = load_model(args.model)
+    model, tokenizer = load_model(args.model, **device_options(args))
     if args.calibrate:
         model.config.drop_calibration()  # it is made anew
     if model.task == "typing":

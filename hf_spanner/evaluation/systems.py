@@ -24,8 +24,11 @@ class System:
     tokenizer: Any = None
 
     @classmethod
-    def named(cls, text: str) -> System:
-        """`name=place` or a place alone: a model's folder or Hub id, or a JSON Lines file of predictions."""
+    def named(cls, text: str, **loading: Any) -> System:
+        """`name=place` or a place alone: a model's folder or Hub id, or a JSON Lines file of predictions.
+
+        A model is loaded with `loading`: see `load_model`.
+        """
         name, equals, place = text.partition("=")
         if not equals:
             name, place = "", text
@@ -33,7 +36,7 @@ class System:
         name = name or (path.stem if path.is_file() else path.name)
         system = cls(name, place)
         if not path.is_file():
-            system.model, system.tokenizer = load_model(place)
+            system.model, system.tokenizer = load_model(place, **loading)
             if system.model.task == "typing":
                 raise ValueError(
                     f"{place} types spans that it is given and finds none: its typing accuracy is what `hf-spanner "

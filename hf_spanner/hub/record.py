@@ -43,10 +43,9 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
     from .. import __version__
 
     args, state, model = trainer.args, trainer.state, trainer.model
-    data = {"validation": trainer.eval_dataset} if hasattr(trainer.eval_dataset, "sentences") else {}
-    if trainer.train_dataset is not None:
-        data = {"train": trainer.train_dataset, **data}
-    train = trainer.train_dataset.sentences if trainer.train_dataset is not None else []
+    parts = {"train": trainer.train_dataset, "validation": trainer.eval_dataset}
+    data = {split: part for split, part in parts.items() if hasattr(part, "sentences")}
+    train = data["train"].sentences if "train" in data else []
     return {
         "approach": model.config.model_type,
         "training": {name: getattr(args, name) for name in SETTINGS},

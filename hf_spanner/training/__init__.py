@@ -4,6 +4,7 @@ from .arguments import NestedNerTrainingArguments
 from .callbacks import ExponentialMovingAverage, FreezeEncoder
 from .dataset import NestedNerCollator, NestedNerDataset
 from .reach import unreachable
+from .scores import NestedNerMetrics
 from .trainer import NestedNerTrainer
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "FreezeEncoder",
     "NestedNerCollator",
     "NestedNerDataset",
+    "NestedNerMetrics",
     "NestedNerTrainer",
     "NestedNerTrainingArguments",
     "unreachable",

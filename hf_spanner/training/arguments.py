@@ -162,6 +162,35 @@ def at_hand(args: NestedNerTrainingArguments, model: Any, train: Any, validation
     )
 
 
+def refuse_arguments(args: Any, config: Any) -> None:
+    """Refuse what transformers would take and these models would not feel."""
+    if args.label_smoothing_factor:
+        raise ValueError(
+            f"label_smoothing_factor={args.label_smoothing_factor} is for one label a token: leave it out. Spans have "
+            "boundary_smoothing, a setting of the model, which shares an entity's label with the spans around it."
+        )
+    if args.use_liger_kernel:
+        raise ValueError(f"use_liger_kernel=True: Liger has no kernels for {config.model_type}; leave it out.")
+    if args.neftune_noise_alpha is not None and config.encoder_config is None:
+        raise ValueError(
+            f"neftune_noise_alpha={args.neftune_noise_alpha} adds noise to an encoder's embeddings, and "
+            f"{config.model_type} has no encoder: leave it out."
+        )
+
+
+def suit_stream(args: Any) -> None:
+    """What goes without knowing how long the training data is, and a sentence for what does not."""
+    if args.max_steps <= 0:
+        raise ValueError(
+            "train_dataset is a stream and nobody knows where it ends: say how far to go, max_steps=10_000."
+        )
+    if args.frozen_encoder_epochs:
+        raise ValueError(
+            f"frozen_encoder_epochs={args.frozen_encoder_epochs:g} counts epochs, and a stream has none: leave it out."
+        )
+    args.train_sampling_strategy = "random"  # as the stream comes: there is nothing to draw from
+
+
 def suit_arguments(args: Any, model: Any, train: Any, validation: Any) -> Choice:
     """Fill in the arguments that nobody set, and change those where an approach has no choice.
 
@@ -171,6 +200,7 @@ def suit_arguments(args: Any, model: Any, train: Any, validation: Any) -> Choice
         if not hasattr(args, known.name):
             setattr(args, known.name, known.default)
     args.unset = getattr(args, "unset", set())
+    refuse_arguments(args, model.config)
     args.remove_unused_columns, args.label_names = False, ["entities"]
     if args.metric_for_best_model == "f1":
         args.metric_for_best_model = TASKS[model.task].metric  # there is no F1 where the spans are given
@@ -181,6 +211,9 @@ def suit_arguments(args: Any, model: Any, train: Any, validation: Any) -> Choice
         args.unset -= {"eval_strategy", "load_best_model_at_end"}
     if train is None:
         return Choice()
+    if not hasattr(train, "__len__"):
+        suit_stream(args)
+        return Choice()  # what to choose hangs on how many sentences there are
     choice = choose(at_hand(args, model, train, validation))
     choice.model = {}  # there is one
     choice.training = {name: value for name, value in choice.training.items() if name in to_choose(args, validation)}

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from huggingface_hub import CommitInfo
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
@@ -26,26 +26,27 @@ from transformers import (
 )
 from transformers.trainer_utils import EvalPrediction, TrainOutput
 
+from ..auto import AutoModelForNestedNer
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
 from ..metrics.tasks import TASKS
-from ..modeling.decoding import Entity, entities_to_tensor, tensor_to_entities
+from ..modeling.decoding import Entity
 from ..modeling.folders import full_disk_said, whole_or_not_at_all
+from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .budget import TimeBudget, fit_to_time, go_on_counting
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
-from .dataset import NestedNerCollator, NestedNerDataset
+from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, are_encoded
 from .lock import locked
+from .parameters import model_of, parameter_groups
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
+from .scores import NestedNerMetrics
 
 logger = logging.getLogger(__name__)
-
-# What data parallelism, compilation, checkpointing and LoRA call the model that they wrap.
-WRAPPERS = ("module", "_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module", "base_model", "model")
 
 
 class NestedNerTrainer(Trainer):
@@ -100,8 +101,7 @@ class NestedNerTrainer(Trainer):
             first = model
             model_of(first).restore_embeddings()  # eight bits cannot be trained
         self.model = first  # needed by `encode` before the base class sets it
-        self._scored: Any = None  # the data set under evaluation: scores need its gold
-        self._found: list[list[Entity]] = []  # the entities of the last evaluation
+        self._metrics = NestedNerMetrics(model_of(first).config)  # of the evaluation that runs, or ran last
         self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
         self._term_count = 0
         self._stages: list[TrainerCallback] = []  # of the training, as its arguments ask for them
@@ -111,14 +111,9 @@ class NestedNerTrainer(Trainer):
         ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
-        kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
-        kwargs.setdefault("compute_metrics", self.score)
-        if isinstance(train_dataset, dict):
-            raise ValueError(
-                f"train_dataset has the splits {', '.join(map(repr, train_dataset))}: name the one to train on, "
-                "train_dataset=data['train']."
-            )
-        train_dataset, eval_dataset = self.encode(train_dataset), self.encode(eval_dataset)
+        kwargs["data_collator"] = kwargs.get("data_collator") or NestedNerCollator(processing_class.pad_token_id)
+        kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
+        train_dataset, eval_dataset = self.encode_training_data(train_dataset), self.encode(eval_dataset)
         self.choice = suit_arguments(args, model_of(first), train_dataset, eval_dataset)  # what nobody set
         super().__init__(
             model=model,
@@ -149,12 +144,33 @@ class NestedNerTrainer(Trainer):
             self.add_callback(callback)
 
     def encode(self, data: Any) -> Any:
-        """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise."""
-        if data is None or isinstance(data, (NestedNerDataset, str)):
+        """Sentences as a `NestedNerDataset`; a dict of them (several evaluation sets) likewise.
+
+        What is encoded already, such as the items of one that went through `datasets.map`, stays as it is. A stream is
+        read to its end.
+        """
+        if data is None or isinstance(data, str):
             return data
         if isinstance(data, dict):
             return {name: self.encode(part) for name, part in data.items()}
-        return NestedNerDataset(data, self.processing_class, model_of(self.model).config)
+        if isinstance(data, IterableDataset):
+            data = list(data)
+        if not isinstance(data, NestedNerDataset) and not are_encoded(data):
+            data = NestedNerDataset(data, self.processing_class, model_of(self.model).config)
+        if not len(data):
+            raise ValueError("There is no sentence in this data set: pass one that has some, or None for none.")
+        return data
+
+    def encode_training_data(self, data: Any) -> Any:
+        """As `encode`, but of a stream no more than is trained on; one data set alone."""
+        if isinstance(data, dict):
+            raise ValueError(
+                f"train_dataset has the splits {', '.join(map(repr, data))}: name the one to train on, "
+                "train_dataset=data['train']."
+            )
+        if isinstance(data, IterableDataset) and not isinstance(data, NestedNerStream):
+            return NestedNerStream(data, self.processing_class, model_of(self.model).config)
+        return data if isinstance(data, NestedNerStream) else self.encode(data)
 
     # -------------------------------------------------------------------------------------------------------- search
 
@@ -203,6 +219,8 @@ class NestedNerTrainer(Trainer):
     def _encoded_for(self, config: Any, data: Any) -> Any:
         if isinstance(data, dict):
             return {name: self._encoded_for(config, part) for name, part in data.items()}
+        if isinstance(data, NestedNerStream):
+            return NestedNerStream(data.stream, self.processing_class, config)
         if not isinstance(data, NestedNerDataset) or data.suits(config):
             return data
         return NestedNerDataset(data.sentences, self.processing_class, config)
@@ -225,30 +243,10 @@ class NestedNerTrainer(Trainer):
         model = self.model if model is None else model
         if self.optimizer is not None:
             return self.optimizer
-        decayed = set(self.get_decay_parameter_names(model))
-        prefixes = tuple(model_of(model).pretrained_prefixes)
-        head_lr = self.args.head_learning_rate or self.args.learning_rate
-        groups: dict[tuple[bool, bool], list] = {}
-        for name, parameter in model.named_parameters():
-            if head_lr != self.args.learning_rate and name.rpartition(".")[2] == "_flat_param":
-                raise ValueError(
-                    f"head_learning_rate={head_lr} needs parameters that FSDP keeps apart: set fsdp_use_orig_params."
-                )
-            if parameter.requires_grad:
-                in_encoder = unwrapped_name(name).startswith(prefixes)
-                groups.setdefault((in_encoder, name in decayed), []).append(parameter)
+        rates = self.args.learning_rate, self.args.head_learning_rate, self.args.weight_decay
+        groups = parameter_groups(model, *rates, decayed=set(self.get_decay_parameter_names(model)))
         optimizer_class, kwargs = self.get_optimizer_cls_and_kwargs(self.args, model)
-        self.optimizer = optimizer_class(
-            [
-                {
-                    "params": parameters,
-                    "lr": self.args.learning_rate if in_encoder else head_lr,
-                    "weight_decay": self.args.weight_decay if decay else 0.0,
-                }
-                for (in_encoder, decay), parameters in groups.items()
-            ],
-            **kwargs,
-        )
+        self.optimizer = optimizer_class(groups, **kwargs)
         return self.optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer=None):
@@ -271,8 +269,7 @@ class NestedNerTrainer(Trainer):
         return schedule
 
     def compute_loss(self, model, inputs, return_outputs: bool = False, num_items_in_batch=None):
-        inputs = {key: value for key, value in inputs.items() if key != "places"}
-        loss, output = super().compute_loss(model, inputs, True, num_items_in_batch)
+        loss, output = super().compute_loss(model, {**inputs, "return_dict": True}, True, num_items_in_batch)
         if self.model.training:
             for name, term in output.get("losses", {}).items():  # added up on the device, read when they are logged
                 self._terms[name] = self._terms.get(name, 0.0) + term.detach().mean()
@@ -351,7 +348,9 @@ class NestedNerTrainer(Trainer):
     ) -> dict[str, float]:
         metrics = super().evaluate(self.encode(eval_dataset), ignore_keys, metric_key_prefix)
         split = "validation" if metric_key_prefix == "eval" else metric_key_prefix
-        self.predictions = {**self.predictions, split: (self._found, self._scored)}
+        found, data = self._metrics.found, self._metrics.data
+        if data is not None and len(found) == len(data.sentences):  # and not scored by somebody else's function
+            self.predictions = {**self.predictions, split: (found, data)}
         if self.is_in_train:
             self._predictions_at[self.state.global_step] = self.predictions
         return metrics
@@ -377,32 +376,15 @@ class NestedNerTrainer(Trainer):
         }
 
     def evaluation_loop(self, dataloader, *args, **kwargs):
-        self._scored = dataloader.dataset
+        data = dataloader.dataset
+        self._metrics = NestedNerMetrics(
+            model_of(self.model).config, data if isinstance(data, NestedNerDataset) else None
+        )
         return super().evaluation_loop(dataloader, *args, **kwargs)
 
-    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
-        """Decode at once: `(B, P, 6)` = place, start, end, label, score can be padded and gathered; logits cannot."""
-        inputs = self._prepare_inputs(dict(inputs))
-        places = inputs.pop("places")
-        with torch.no_grad(), self.compute_loss_context_manager():
-            output = model(**inputs)
-        loss = output.loss.detach().float().mean()
-        if prediction_loss_only:
-            return loss, None, None
-        inner = model_of(model)
-        entities = entities_to_tensor(inner.decode(output, overlap="any"), inner.config.label2id).to(loss)
-        places = places.to(loss).unsqueeze(1).expand(-1, entities.size(1), -1)
-        return loss, torch.cat([places, entities], dim=-1), inputs["entities"]
-
-    def score(self, prediction: EvalPrediction) -> dict[str, float]:
-        """Strict scores of gathered predictions; a window that two processes both saw counts once."""
-        config = model_of(self.model).config
-        rows = torch.as_tensor(prediction.predictions)  # (N, P, 6)
-        places = rows[:, 0, :2].long().tolist()
-        windows = tensor_to_entities(rows[..., 2:], config.id2label, config.mentions)
-        self._found = self._scored.merge(zip(map(tuple, places), windows, strict=True), config.overlap)
-        scores = score_predictions(model_of(self.model), self._found, self._scored.sentences)
-        return {key: value for key, value in scores.items() if isinstance(value, (int, float))}
+    def score(self, prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
+        """The scores of the evaluation that runs, from its gathered predictions."""
+        return self._metrics(prediction, compute_result)
 
     # ---------------------------------------------------------------------------------------------------- checkpoints
 
@@ -495,6 +477,18 @@ class NestedNerTrainer(Trainer):
             shutil.copy(file, str(self.args.output_dir))
         super()._push_from_checkpoint(checkpoint_folder)
 
+    @property
+    def _is_shared_out(self) -> bool:
+        """Whether each process has a part of the model alone, so that all must take part wherever it reads."""
+        return self.is_fsdp_enabled or self.is_deepspeed_enabled
+
+    def whole_model(self) -> NestedNerPreTrainedModel:
+        """The model as one process alone can use it: itself, or, if several have parts of it, as it was saved."""
+        if not self._is_shared_out:
+            model: NestedNerPreTrainedModel = model_of(self.model)
+            return model
+        return AutoModelForNestedNer.from_pretrained(str(self.args.output_dir), trust_remote_code=False)
+
     def push_to_hub(
         self,
         commit_message: str | None = "End of training",
@@ -506,6 +500,8 @@ class NestedNerTrainer(Trainer):
 
         `about` goes to the card: `language`, `license`, `datasets`, `base_model`, `tags`, `limits`.
         """
+        if self._is_shared_out:
+            self.save_model()  # every process takes part
         if not self.is_world_process_zero():
             return None
         token = token or self.args.hub_token
@@ -513,7 +509,7 @@ class NestedNerTrainer(Trainer):
             self.init_hf_repo(token=token)
         self._finish_current_push()
         return publish(
-            model_of(self.model),
+            self.whole_model(),
             self.hub_model_id,
             tokenizer=self.processing_class,
             record=self.record or training_record(self, self.results),
@@ -526,20 +522,6 @@ class NestedNerTrainer(Trainer):
         )
 
 
-def model_of(model: Any) -> Any:
-    """The model inside whatever data parallelism, compilation or LoRA has wrapped around it."""
-    while not hasattr(
-        type(model), "pretrained_prefixes"
-    ):  # a wrapper has the attributes of what is inside, its class not
-        model = next(model._modules[name] for name in WRAPPERS if name in model._modules)
-    return model
-
-
 def _windows(data: Any) -> int:
     """How many windows an evaluation reads; of several data sets, all of theirs."""
     return sum(map(_windows, data.values())) if isinstance(data, dict) else 0 if data is None else len(data)
-
-
-def unwrapped_name(name: str) -> str:
-    """The name that a parameter has in the model itself, of whose parts some may be wrapped, too."""
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)

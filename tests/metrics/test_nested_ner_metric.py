@@ -316,3 +316,16 @@ def test_load_metric_computes_what_score_entities_does():
 def test_the_loaded_metric_refuses_sentences_that_do_not_pair_up():
     with pytest.raises(ValueError, match="predictions for 3 sentences but references for 2"):
         load_metric(keep_in_memory=True).compute(predictions=FOUND, references=GOLD[:2])
+
+
+def test_the_metric_can_be_combined_with_others():
+    import evaluate
+
+    gold, found = [(0, 2, "PER"), (1, 2, "LOC")], [(0, 2, "PER")]
+    both = evaluate.combine([load_metric(), load_metric()], force_prefix=True)
+    both.add(prediction=found, reference=gold)
+    both.add_batch(predictions=[found], references=[gold])
+    scores = both.compute()
+    assert (
+        scores["nested_ner_0_recall"] == scores["nested_ner_1_recall"] == 0.5 and scores["nested_ner_0_support"] == 4
+    )

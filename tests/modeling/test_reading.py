@@ -1,12 +1,14 @@
 import logging
 
 import pytest
+import torch
+from approaches import ROWS
 from conftest import TOKENIZERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_spanner.modeling.decoding import Entity
-from hf_spanner.modeling.reading import merge_windows, pad_batch
+from hf_spanner.modeling.reading import Reader, merge_windows, pad_batch
 from hf_spanner.modeling.subwords import Window, WordEncoder, make_windows
 
 
@@ -126,3 +128,53 @@ def test_the_word_memory_is_bounded(tokenizer, monkeypatch):
     for words in (["a", "b"], ["c", "d"], ["a", "e", "f", "g"]):
         assert len(encoder.subwords(words)) == len(words)
     assert len(encoder._known) <= 4
+
+
+class Greedy:
+    """Makes a model run out of memory on more than so many windows at once."""
+
+    def __init__(self, model, most: int, error: Exception):
+        self.most, self.error, self.sizes = most, error, []
+        model.register_forward_pre_hook(self, with_kwargs=True)
+
+    def __call__(self, module, args, kwargs):
+        self.sizes.append(len(kwargs["input_ids"]))
+        if self.sizes[-1] > self.most:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."),
+        RuntimeError("MPS backend out of memory"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: can't allocate memory"),
+    ],
+    ids=str,
+)
+def test_a_batch_that_does_not_fit_into_memory_is_read_in_halves_and_that_is_said_once(error, tokenizer, caplog):
+    model = next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
+    texts = [{"tokens": "the mayor of New York met the head of the Bank".split()[: 1 + i % 9]} for i in range(40)]
+    reader = Reader(model, tokenizer)
+    before = list(reader.read(reader.cut_sentences(texts)))
+    greedy = Greedy(model, 5, error)
+    assert list(reader.read(reader.cut_sentences(texts), batch_size=32, look_ahead=20)) == before
+    assert greedy.sizes[:4] == [20, 10, 5, 5] and set(greedy.sizes[4:]) == {5}, "what fits is remembered"
+    assert [record.message for record in caplog.records] == [
+        "20 windows at once do not fit into memory: 5 are read at once."
+    ]
+
+
+def test_a_window_that_does_not_fit_alone_and_other_errors_are_what_they_are(tokenizer):
+    model = next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
+    reader = Reader(model, tokenizer)
+    greedy = Greedy(model, 0, torch.OutOfMemoryError("CUDA out of memory."))
+    with pytest.raises(torch.OutOfMemoryError):
+        list(reader.read([reader.cut(["London"])] * 4))
+    assert greedy.sizes == [4, 2, 1]
+    with pytest.raises(ValueError, match="batch_size=0 must be at least 1"):
+        list(reader.read([reader.cut(["London"])], batch_size=0))
+    greedy.error = RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+    with pytest.raises(RuntimeError, match="mat1"):
+        list(Reader(model, tokenizer).read([reader.cut(["London"])] * 4))
+    assert greedy.sizes == [4, 2, 1, 4]

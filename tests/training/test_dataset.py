@@ -45,7 +45,7 @@ def test_a_sentence_longer_than_the_window_is_read_in_windows_and_merged_back(to
     dataset = NestedNerDataset([long], tokenizer, config(max_subwords=48, max_span_length=8))
     assert len(dataset) > 3 and all(len(item["input_ids"]) <= 48 for item in dataset.items)
     found = [
-        (item["place"], [Entity(s, e, LABELS[label]) for s, e, label in item["entities"]]) for item in dataset.items
+        (item["places"], [Entity(s, e, LABELS[label]) for s, e, label in item["entities"]]) for item in dataset.items
     ]
     (merged,) = dataset.merge(found, "nested")
     assert {e[:3] for e in merged} == {(e["start"], e["end"], e["label"]) for e in long["entities"]}

@@ -62,9 +62,10 @@ class NestedNer(evaluate.Metric):
         )
         super().add_batch(predictions=predicted, references=gold)
 
-    def add(self, *, prediction: Any = None, reference: Any = None) -> None:
-        """Add the entities of one sentence."""
-        self.add_batch(predictions=[prediction], references=[reference])
+    def add(self, *, prediction: Any = None, reference: Any = None, **combined: Any) -> None:
+        """Add the entities of one sentence; `evaluate.combine` says `predictions` and `references` of one, too."""
+        one = {"predictions": prediction, "references": reference, **combined}
+        self.add_batch(**{name: [side] for name, side in one.items()})
 
     def _compute(self, predictions: Any, references: Any, labels: Any = None) -> dict[str, Any]:
         return score_entities(predictions, references, labels=labels)
