@@ -388,7 +388,7 @@ def test_pipeline_batches_equal_single_calls(row, ner, texts):
 
 def test_pad_batch_is_what_the_model_reads(row, model, tokenizer):
     batch = make_batch(tokenizer)
-    assert set(batch) == {"input_ids", "attention_mask", "word_ids", "num_words", "entities"}
+    assert set(batch) == {"input_ids", "attention_mask", "word_ids", "num_words", "word_mask", "entities"}
     assert pad_batch([{"input_ids": [1], "attention_mask": [1], "word_ids": [0], "num_words": 1}], 0)[
         "num_words"
     ].tolist() == [1]
