@@ -111,7 +111,7 @@ class NestedNerTrainer(Trainer):
         ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
-        kwargs.setdefault("data_collator", NestedNerCollator(processing_class.pad_token_id))
+        kwargs.setdefault("data_collator", collator_for(model_of(first), processing_class, args))
         kwargs.setdefault("compute_metrics", self.score)
         if isinstance(train_dataset, dict):
             raise ValueError(
@@ -533,6 +533,17 @@ def model_of(model: Any) -> Any:
     ):  # a wrapper has the attributes of what is inside, its class not
         model = next(model._modules[name] for name in WRAPPERS if name in model._modules)
     return model
+
+
+def collator_for(model: Any, tokenizer: Any, args: Any) -> NestedNerCollator:
+    """What makes batches for a model, padded as the arguments ask for; plain `TrainingArguments` do not ask."""
+    multiple, positions = getattr(args, "pad_to_multiple_of", None), model.config.max_subwords
+    if multiple and positions % multiple:
+        raise ValueError(
+            f"pad_to_multiple_of={multiple} does not divide max_subwords={positions}: a long sentence would be padded "
+            f"to more than the encoder reads. Choose a divisor, such as {math.gcd(multiple, positions)}."
+        )
+    return NestedNerCollator(tokenizer.pad_token_id, multiple)
 
 
 def _windows(data: Any) -> int:
