@@ -4,6 +4,7 @@ import pytest
 import torch
 from approaches import ROWS
 from tests_support import make_batch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from hf_spanner.auto import APPROACHES
 from hf_spanner.benchmarks.host_syncs import count_host_syncs, small_model, some_batch, syncs_of_a_step
@@ -68,6 +69,8 @@ def test_a_batch_without_a_mask_of_words_costs_one_more(tokenizer):
         (lambda x: torch.zeros(3, dtype=torch.long).copy_(x), 1),
         (lambda x: torch.where(x > 1, x, 0).sum(), 0),
         (lambda x: x.repeat_interleave(x, output_size=6), 0),
+        (lambda x: torch.nn.functional.one_hot(x, 4), 0),
+        (lambda x: pad_packed_sequence(pack_padded_sequence(x.unsqueeze(0).float(), [3], batch_first=True)), 0),
         (lambda x: x[torch.arange(3, device=x.device)], 0),
         (lambda x: x + torch.tensor([1, 2, 3]).to(x.device), 0),
         (lambda x: torch.tensor([1, 0, 1]).nonzero().to(x.device) + x, 0),  # the host's own affair
