@@ -2,6 +2,8 @@
 
 import torch
 
+from .spans import grid_cells
+
 
 def smooth_targets(
     entities: torch.Tensor,
@@ -53,25 +55,23 @@ def smooth_targets(
     offsets = torch.tensor(_offsets(size), device=device)  # (O, 2)
     share = epsilon / (size * 4 * offsets.abs().sum(1))  # (O,)
 
-    row, column = (entities[..., 0] >= 0).nonzero(as_tuple=True)
-    start, end, label = entities[row, column].unbind(-1)  # (n,)
-    inside = (start < end) & (end <= num_words[row]) & (keep_long | (end - start <= max_span))
-    row, start, end, label = row[inside], start[inside], end[inside], label[inside]
+    start, end, label = entities.unsqueeze(2).unbind(-1)  # (B, E, 1)
+    words = num_words.view(-1, 1, 1)
+    inside = (start >= 0) & (start < end) & (end <= words) & (keep_long | (end - start <= max_span))
 
-    near_start, near_end = start.unsqueeze(1) + offsets[:, 0], end.unsqueeze(1) + offsets[:, 1]  # (n, O)
-    legal = (near_start >= 0) & (near_start < near_end) & (near_end <= num_words[row].unsqueeze(1))
-    kept = 1 - epsilon + (share * ~legal).sum(1)  # (n,)
+    near_start, near_end = start + offsets[:, 0], end + offsets[:, 1]  # (B, E, O)
+    legal = (near_start >= 0) & (near_start < near_end) & (near_end <= words)
+    kept = 1 - epsilon + (share * ~legal).sum(2, keepdim=True)  # (B, E, 1)
 
-    starts = torch.cat([start.unsqueeze(1), near_start], dim=1)  # (n, 1 + O): the entity and its neighbours
-    sizes = torch.cat([end.unsqueeze(1), near_end], dim=1) - starts
-    values = torch.cat([kept.unsqueeze(1), share.expand_as(legal)], dim=1)
-    on_grid = torch.cat([torch.ones_like(legal[:, :1]), legal], dim=1) & (sizes <= max_span)
-    rows, labels = row.unsqueeze(1).expand_as(starts), label.unsqueeze(1).expand_as(starts)
+    starts = torch.cat([start, near_start], dim=2)  # (B, E, 1 + O): the entity and its neighbours
+    sizes = torch.cat([end, near_end], dim=2) - starts
+    values = torch.cat([kept, share.expand_as(legal)], dim=2)
+    on_grid = inside & torch.cat([torch.ones_like(inside), legal], dim=2) & (sizes <= max_span)
+    cells = grid_cells(starts, sizes, label, on_grid, length, max_span, num_labels)
 
-    targets = torch.zeros(len(entities), length, max_span, num_labels, device=device)
-    cells = (rows[on_grid], starts[on_grid], sizes[on_grid] - 1, labels[on_grid])
-    targets.index_put_(cells, values[on_grid], accumulate=True)
-    targets = targets.clamp(max=1)
+    targets = torch.zeros(len(entities), length * max_span * num_labels + 1, device=device)
+    targets = targets.scatter_add_(1, cells.flatten(1), values.flatten(1))[:, :-1]
+    targets = targets.unflatten(1, (length, max_span, num_labels)).clamp(max=1)
     total = targets.sum(-1, keepdim=True)
     if normalise:
         targets = targets / total.clamp(min=1)

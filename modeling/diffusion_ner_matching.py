@@ -2,6 +2,7 @@
 
 import torch
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 
 class HungarianMatcher:
@@ -31,30 +32,31 @@ class HungarianMatcher:
         Args:
             logits: `(B, K, 1 + labels)`, class 0 = none.
             left, right: `(B, K, T)` logits of the boundaries.
-            targets: for each sentence `(M, 3)` left, right (inclusive), class, with M ≤ K.
+            targets: for each sentence `(M, 3)` left, right (inclusive), class, with M ≤ K; on the host, where the
+                assignment is made: all costs of the batch come to it at once.
             spans, num_words: `(B, K, 2)` and `(B,)`, for the distance: where the predictions were made from.
 
         Returns:
             For each sentence the matched predictions and their targets, `(M,)` and `(M,)`.
         """
         assign = _scipy_assignment()
-        matches = []
-        for row, gold in enumerate(targets):
-            if len(gold) == 0:
-                matches.append((gold.new_zeros(0), gold.new_zeros(0)))
-                continue
-            # Probabilities and not their logarithms, as in DETR, so that both terms are of one size.
-            boundaries = left[row].float().sigmoid()[:, gold[:, 0]] + right[row].float().sigmoid()[:, gold[:, 1]]
-            classes = logits[row].float().softmax(-1)[:, gold[:, 2]]
-            cost = -self.boundary_weight * boundaries - self.class_weight * classes  # (K, M)
-            if self.distance_weight:
-                if spans is None or num_words is None:
-                    raise ValueError(f"distance_weight={self.distance_weight} needs `spans` and `num_words`.")
-                distance = torch.cdist(spans[row].float(), gold[:, :2].float(), p=1)
-                cost += self.distance_weight * distance / num_words[row].clamp(min=1)
-            chosen, of = assign(cost.cpu().numpy())
-            matches.append((torch.as_tensor(chosen).to(gold), torch.as_tensor(of).to(gold)))
-        return matches
+        gold = pad_sequence(targets, batch_first=True).to(logits.device)  # (B, M, 3)
+
+        def at(scores: torch.Tensor, column: int) -> torch.Tensor:  # (B, K, ·) → (B, K, M)
+            return scores.gather(2, gold[..., column].unsqueeze(1).expand(-1, scores.size(1), -1))
+
+        # Probabilities and not their logarithms, as in DETR, so that both terms are of one size.
+        boundaries = at(left.float().sigmoid(), 0) + at(right.float().sigmoid(), 1)
+        classes = at(logits.float().softmax(-1), 2)
+        cost = -self.boundary_weight * boundaries - self.class_weight * classes
+        if self.distance_weight:
+            if spans is None or num_words is None:
+                raise ValueError(f"distance_weight={self.distance_weight} needs `spans` and `num_words`.")
+            distance = torch.cdist(spans.float(), gold[..., :2].float(), p=1)
+            cost += self.distance_weight * distance / num_words.clamp(min=1).view(-1, 1, 1)
+        costs = cost.cpu().numpy()
+        pairs = (assign(costs[row, :, : len(target)]) for row, target in enumerate(targets))
+        return [(torch.as_tensor(chosen), torch.as_tensor(of)) for chosen, of in pairs]
 
 
 def _scipy_assignment():
@@ -89,6 +91,7 @@ def set_losses(
     row = torch.cat([torch.full_like(chosen, i) for i, (chosen, _) in enumerate(matches)])  # (M in all,)
     prediction = torch.cat([chosen for chosen, _ in matches])
     gold = torch.cat([target[of] for target, (_, of) in zip(targets, matches, strict=True)])  # (M in all, 3)
+    row, prediction, gold = (x.to(logits.device) for x in (row, prediction, gold))
     matched = len(gold)
 
     types = torch.zeros(batch, count, dtype=torch.long, device=logits.device)
@@ -102,7 +105,7 @@ def set_losses(
     exists = mask[row].float()  # (M in all, T)
     boundary_loss = logits.new_zeros((), dtype=torch.float32)
     for pointer, index in ((left, gold[:, 0]), (right, gold[:, 1])):
-        is_boundary = F.one_hot(index, mask.size(1)).float()
+        is_boundary = (index.unsqueeze(1) == torch.arange(mask.size(1), device=mask.device)).float()
         boundary_loss = boundary_loss + F.binary_cross_entropy_with_logits(
             pointer[row, prediction].float(), is_boundary, exists, reduction="sum"
         )

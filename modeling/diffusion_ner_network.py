@@ -107,10 +107,9 @@ class SpanDenoiser(nn.Module):
             x = layer(x, slots, words, padding)
         x = x + time
         outside = ~mask.unsqueeze(1)
-        left, right = (
-            pointer(words, x).masked_fill(outside, torch.finfo(words.dtype).min) for pointer in (self.left, self.right)
-        )
-        return self.classifier(x), left, right
+        left, right = (pointer(words, x) for pointer in (self.left, self.right))
+        lowest = torch.finfo(left.dtype).min  # of the logits: under autocast the words may be of another type
+        return self.classifier(x), left.masked_fill(outside, lowest), right.masked_fill(outside, lowest)
 
     def initialise(self) -> None:
         """Xavier: BERT's N(0, 0.02²), which the authors keep, lets little through a small network at first."""

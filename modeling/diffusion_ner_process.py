@@ -133,7 +133,9 @@ class SentenceNoise:
 
     def normal(self, *shape: int) -> torch.Tensor:
         """`(B, *shape)` from N(0, 1)."""
-        return torch.stack([torch.randn(shape, generator=g) for g in self.generators]).to(self.device)
+        # Named only if there is one: `torch.compile` knows no `generator` beside a size that is open.
+        draws = [torch.randn(shape) if g is None else torch.randn(shape, generator=g) for g in self.generators]
+        return torch.stack(draws).to(self.device)
 
     def order(self, n: int) -> torch.Tensor:
         """`(B, n)`: the numbers below n, shuffled."""

@@ -14,28 +14,32 @@ AGGREGATIONS = ("max", "mean", "multiplicative", "additive")
 
 
 def running_mean(x: torch.Tensor, max_span: int) -> Iterator[torch.Tensor]:
-    """Yield, for span sizes 1..K, the mean of `x (B, T, d)` over every span of that size: K tensors `(B, T, d)`."""
-    total = x
-    yield total
+    """Yield, for span sizes 1..K, the mean of `x (B, T, d)` over every span of that size: K tensors `(B, T, d)`.
+
+    Sums are kept in single precision, whatever the type of `x`.
+    """
+    total = x.float()
+    yield x
     for size in range(2, max_span + 1):
         total = total + shift_left(x, size - 1)
-        yield total / size
+        yield (total / size).to(x.dtype)
 
 
 def running_attention(x: torch.Tensor, scores: torch.Tensor, max_span: int) -> Iterator[torch.Tensor]:
     """Yield, for span sizes 1..K, the mean of `x (B, T, d)` under softmax(scores) over every span of that size.
 
     The softmax grows by one word at a time and is rescaled whenever its maximum moves, so nothing overflows.
-    `scores` is `(B, T, 1)`.
+    It is kept in single precision, whatever the type of `x`. `scores` is `(B, T, 1)`.
     """
-    highest, weight, total = scores, torch.ones_like(scores), x
-    yield total
+    scores = scores.float()
+    highest, weight, total = scores, torch.ones_like(scores), x.float()
+    yield x
     for size in range(2, max_span + 1):
         score, word = shift_left(scores, size - 1), shift_left(x, size - 1)
         before, highest = highest, torch.maximum(highest, score)
         old, new = (before - highest).exp(), (score - highest).exp()
         weight, total = weight * old + new, total * old + word * new
-        yield total / weight
+        yield (total / weight).to(x.dtype)
 
 
 class Aggregation(nn.Module):

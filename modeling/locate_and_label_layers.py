@@ -27,9 +27,9 @@ class SpanReader:
         after = torch.minimum(spans.end, self.num_words[spans.row] - 1)
         return spans.row * self.length + before, spans.row * self.length + after
 
-    def pooled(self, spans: Spans) -> torch.Tensor:
-        """`(N, d)`, the element-wise maximum of the words."""
-        longest = int((spans.end - spans.start).max()) if len(spans.row) else 1
+    def pooled(self, spans: Spans, longest: int | None = None) -> torch.Tensor:
+        """`(N, d)`, the element-wise maximum of the words; where it is not known, the `longest` span is asked for."""
+        longest = spans.longest() if longest is None else longest
         if longest > self._longest:  # seeds are short; a moved span may be as long as the sentence
             self._table, self._longest = max_table(self._grid, longest), longest
         return max_in_table(self._table, *spans)
@@ -48,8 +48,8 @@ class SpanMlp(nn.Module):
         self.hidden = nn.Linear(3 * size, size)
         self.output = nn.Linear(size, out_features)
 
-    def forward(self, reader: SpanReader, spans: Spans) -> torch.Tensor:
-        """`(N, out)`"""
+    def forward(self, reader: SpanReader, spans: Spans, longest: int | None = None) -> torch.Tensor:
+        """`(N, out)`; `longest` is the length of the longest span, if the host knows it."""
         # Contiguous, so that the result does not depend (in the last bit) on where in memory the matrix was loaded to.
         w_pooled, w_left, w_right = (w.contiguous() for w in self.hidden.weight.chunk(3, dim=1))
         as_left = self.dropout(reader.words) @ w_left.T + self.hidden.bias  # (B * T, d)
@@ -57,7 +57,7 @@ class SpanMlp(nn.Module):
 
         def score(spans: Spans) -> torch.Tensor:
             left, right = getattr(reader, self.boundary)(spans)
-            hidden = self.dropout(reader.pooled(spans)) @ w_pooled.T
+            hidden = self.dropout(reader.pooled(spans, longest)) @ w_pooled.T
             hidden = hidden + as_left.index_select(0, left) + as_right.index_select(0, right)
             return self.output(nn.functional.gelu(hidden))
 

@@ -24,9 +24,16 @@ class Spans(NamedTuple):
         """Those at `index`, numbers or a mask."""
         return Spans(*(field[index] for field in self))
 
+    def to(self, device: torch.device) -> "Spans":
+        return Spans(*(field.to(device) for field in self))
+
+    def longest(self) -> int:
+        """Words of the longest, at least 1."""
+        return int((self.end - self.start).max()) if len(self.row) else 1
+
     def per_sentence(self, batch: int) -> torch.Tensor:
         """How many there are in each sentence, `(B,)`."""
-        return torch.bincount(self.row, minlength=batch)
+        return self.row.new_zeros(batch).index_add_(0, self.row, torch.ones_like(self.row))
 
 
 def distinct(spans: Spans) -> Spans:
@@ -137,7 +144,7 @@ def shift(spans: Spans, offsets: torch.Tensor, num_words: torch.Tensor) -> Spans
     What would be turned inside out keeps the word at its new start.
     """
     steps = torch.nan_to_num(offsets.detach().float()).add(0.5).floor()
-    far = 1 + int(num_words.max()) if len(num_words) else 1
+    far = 1 + num_words.max() if len(num_words) else num_words.new_ones(())
     left, right = steps.clamp(-far, far).long().unbind(-1)
     limit = num_words[spans.row]
     start = torch.minimum((spans.start + left).clamp(min=0), limit - 1)

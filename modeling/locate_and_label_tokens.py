@@ -69,7 +69,7 @@ class TokenRepresentation(nn.Module):
         self.characters = CharacterLstm(config.char_size) if config.char_size else None
         self.lstm = BiLstm(config.concatenated_size, config.lstm_size, dropout=0.0) if config.lstm_size else None
 
-    def forward(self, words: torch.Tensor, num_words: torch.Tensor, **inputs: torch.Tensor) -> torch.Tensor:
+    def forward(self, words: torch.Tensor, num_words: Sequence[int], **inputs: torch.Tensor) -> torch.Tensor:
         """Words `(B, T, d)` of the encoder → `(B, T, h)`; `inputs` are those of `word_inputs.py`."""
         parts, length = [words], words.size(1)
         for name, module in (("pos_ids", self.pos), ("word_keys", self.vectors), ("char_ids", self.characters)):
@@ -83,6 +83,8 @@ class TokenRepresentation(nn.Module):
         words = torch.cat(parts, dim=-1) if len(parts) > 1 else words
         if self.lstm is None:
             return words
-        ones = list_spans(num_words, length, 1, 1)  # the words that there are, in the order of packed sequences
+        ones = list_spans(
+            num_words, length, 1, 1, words.device
+        )  # the words that there are, in the order of packed sequences
         states = self.lstm(words.flatten(0, 1).index_select(0, ones.cell), ones)
         return fill_cells(states, ones.cell, *words.shape[:2])

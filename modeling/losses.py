@@ -21,6 +21,10 @@ class Gold:
     annotated_labels: torch.Tensor | None = None  # (B, m), if not every sentence is annotated with every label
     flat: torch.Tensor | None = None  # (B,), if of some sentences what lies inside or across entities is unknown
 
+    def to(self, device: torch.device | str) -> "Gold":
+        given = (self.entities, self.annotated_labels, self.flat)
+        return Gold(*(None if x is None else x.to(device) for x in given))  # type: ignore[arg-type]
+
     def unknown(self, length: int, max_span: int) -> torch.Tensor | None:
         """`(B, T, K)`: the spans of which a flat annotation says nothing; None if there are none.
 
@@ -86,30 +90,43 @@ def grid_loss(
         )
     annotated = gold.annotated_labels
     if annotated is not None:
-        annotated = annotated[:, None, None].expand(-1, length, max_span, -1)
+        annotated = annotated[:, None, None]
         if config.exclusive_labels:
             annotated = annotated | is_entity.unsqueeze(-1)
-        annotated = annotated[chosen]
-    return classification_loss(logits[chosen].float(), targets[chosen], config.multi_label, annotated), chosen.sum()
+    return classification_loss(logits, targets, config.multi_label, annotated, chosen), chosen.sum()
 
 
 def classification_loss(
-    logits: torch.Tensor, targets: torch.Tensor, multi_label: bool, annotated: torch.Tensor | None = None
+    logits: torch.Tensor,
+    targets: torch.Tensor,
+    multi_label: bool,
+    annotated: torch.Tensor | None = None,
+    chosen: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Summed loss of `(N, classes)` logits: cross entropy, or binary with `multi_label`.
+    """Summed loss, in single precision, of `(..., classes)` logits: cross entropy, or binary with `multi_label`.
 
-    Targets are label flags `(N, m)`, or probabilities `(N, m + 1)` of none and the labels. Where `annotated`
-    `(N, m)` is false a label takes no part.
+    Targets are label flags `(..., m)`, or probabilities `(..., m + 1)` of none and the labels. Where `annotated`
+    `(..., m)` is false a label takes no part, where `chosen` `(...)` is false a span. Spans that take no part are
+    multiplied by 0 and not cut out: their number is not known to the host, which would wait for it.
     """
-    soft = targets.is_floating_point()
+    logits, soft = logits.float(), targets.is_floating_point()
+    chosen = torch.ones_like(logits[..., 0], dtype=torch.bool) if chosen is None else chosen
     if multi_label:
-        targets = targets[:, 1:] if soft else targets
-        weight = None if annotated is None else annotated.float()
-        return F.binary_cross_entropy_with_logits(logits, targets.float(), weight, reduction="sum")
+        targets = targets[..., 1:] if soft else targets
+        weight = chosen.unsqueeze(-1) if annotated is None else annotated & chosen.unsqueeze(-1)
+        return F.binary_cross_entropy_with_logits(logits, targets.float(), weight.float(), reduction="sum")
     if annotated is not None:
-        none = annotated.new_ones(len(annotated), 1)
-        logits = exclude(logits, torch.cat([none, annotated], dim=1))
-    return F.cross_entropy(logits, targets if soft else first_labels(targets), reduction="sum")
+        none = torch.ones_like(annotated[..., :1])
+        logits = exclude(logits, torch.cat([none, annotated], dim=-1))
+    if not soft:
+        return cross_entropy(logits, first_labels(targets), chosen)
+    return (F.cross_entropy(logits.movedim(-1, 1), targets.movedim(-1, 1), reduction="none") * chosen).sum()
+
+
+def cross_entropy(logits: torch.Tensor, classes: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Summed cross entropy, in single precision, of `(..., C)` logits and `(...)` classes, where `mask` is true."""
+    classes = torch.where(mask, classes, -100)  # torch leaves these out
+    return F.cross_entropy(logits.float().flatten(0, -2), classes.flatten(), reduction="sum")
 
 
 def exclude(logits: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """The biaffine model (Yu et al., 2020), the strong baseline of DSpERT: a span from its first and its last word."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -113,8 +114,8 @@ class WordLstm(BiLstm):
     def __init__(self, config: BiaffineNerConfig):
         super().__init__(config.hidden_size, config.lstm_size, config.lstm_dropout)
 
-    def forward(self, words: torch.Tensor, num_words: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        ones = list_spans(num_words, words.size(1), 1, 1)
+    def forward(self, words: torch.Tensor, num_words: Sequence[int]) -> torch.Tensor:  # type: ignore[override]
+        ones = list_spans(num_words, words.size(1), 1, 1, words.device)
         read = super().forward(words.flatten(0, 1).index_select(0, ones.cell), ones)
         return fill_cells(read, ones.cell, *words.shape[:2])
 
@@ -139,7 +140,7 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
         return self.scorer.b
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
-        words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)
+        words = states.words if self.lstm is None else self.lstm(states.words, states.lengths)
         batch, length, _ = words.shape
         logits = self.scorer(words, min(self.config.max_span_length or length, length))
         losses = None

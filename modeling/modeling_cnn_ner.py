@@ -71,7 +71,7 @@ class CnnNerForNestedNer(NestedNerPreTrainedModel):
         return self.output
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
-        words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)
+        words = states.words if self.lstm is None else self.lstm(states.words, states.lengths)
         max_span = min(self.config.max_span_length or words.size(1), words.size(1))
         mask = span_mask(states.num_words, words.size(1), max_span).unsqueeze(-1).to(words.dtype)
         features = grid = self.scorer(words, max_span) * mask  # (B, T, K, r)

@@ -1,14 +1,15 @@
 """DiffusionNER (Shen et al., 2023): entities are made from noisy spans by removing the noise of their boundaries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pad_sequence
 from transformers.utils import logging
 
-from .bilstm import initialise_lstm
+from .bilstm import initialise_lstm, run_lstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity
 from .diffusion_ner_matching import HungarianMatcher, set_losses
@@ -29,6 +30,7 @@ from .diffusion_ner_process import (
 )
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .spans import fill_cells, list_spans
 
 logger = logging.get_logger(__name__)
 
@@ -162,13 +164,14 @@ class SentenceLstm(nn.Module):
     def __init__(self, size: int, layers: int, dropout: float):
         super().__init__()
         dropout = dropout if layers > 1 else 0.0  # between layers
-        self.lstm = nn.LSTM(size, size // 2, layers, batch_first=True, dropout=dropout, bidirectional=True)
+        self.lstm = nn.LSTM(size, size // 2, layers, dropout=dropout, bidirectional=True)
 
-    def forward(self, words: torch.Tensor, num_words: torch.Tensor) -> torch.Tensor:
+    def forward(self, words: torch.Tensor, num_words: Sequence[int]) -> torch.Tensor:
         """`(B, T, d)` → `(B, T, d)`."""
-        lengths = num_words.clamp(min=1).cpu()  # an LSTM cannot read nothing
-        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
-        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=words.size(1))[0]
+        lengths = [max(int(n), 1) for n in num_words]  # an LSTM cannot read nothing
+        ones = list_spans(lengths, words.size(1), 1, 1, words.device)
+        states = run_lstm(self.lstm, words.flatten(0, 1).index_select(0, ones.cell), ones.batch_sizes)
+        return fill_cells(states, ones.cell, *words.shape[:2])
 
     def initialise(self) -> None:
         initialise_lstm(self.lstm)
@@ -205,7 +208,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         self.post_init()
 
     def recognise(self, states: WordStates, gold: Gold | None) -> DiffusionNerOutput:
-        words = states.words if self.lstm is None else self.lstm(states.words, states.num_words)  # H_S, made once
+        words = states.words if self.lstm is None else self.lstm(states.words, states.lengths)  # H_S, made once
         losses = None
         if gold is not None:
             gold.require_all_labels(self.config.model_type)  # a set prediction is right or wrong as a whole
@@ -222,7 +225,8 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         """Noise of which the same text gets the same share in every batch."""
         if states.input_ids is None:
             raise ValueError("diffusion_ner draws a sentence's noise by its `input_ids`: it takes no `inputs_embeds`.")
-        texts = [ids[of >= 0].tolist() for ids, of in zip(states.input_ids, states.word_ids, strict=True)]
+        rows = zip(states.input_ids.tolist(), states.word_ids.tolist(), strict=True)
+        texts = [[i for i, word in zip(ids, of, strict=True) if word >= 0] for ids, of in rows]
         return seeded_noise(states.inference["seed"], texts, states.words.device)
 
     def denoise(
@@ -239,7 +243,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
     ) -> DiffusionNerOutput:
         """One noisy look at the gold entities, and its loss (Algorithm 1)."""
         config = self.config
-        targets, x0 = self.expand(entities, states.num_words, noise)
+        targets, x0 = self.expand(entities, torch.tensor(states.lengths), noise)
         times = noise.times(config.timesteps)
         schedule = alpha_bars(config.schedule, config.timesteps)
         alpha_bar = torch.tensor([schedule[t] for t in times], device=words.device).view(-1, 1, 1)
@@ -254,9 +258,14 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
     def expand(
         self, entities: torch.Tensor, num_words: torch.Tensor, noise: SentenceNoise
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """Targets `(M, 3)` = left, right, class for each sentence, and x_0 `(B, K, 2)`, theirs and random spans'."""
+        """Targets `(M, 3)` = left, right, class for each sentence, and x_0 `(B, K, 2)`, theirs and random spans'.
+
+        How many entities a sentence has decides about sizes: `num_words` and targets are the host's, which asks the
+        device once for all entities of the batch.
+        """
         config = self.config
-        gold = [rows[rows[:, 0] >= 0] - rows.new_tensor([0, 1, -1]) for rows in entities]  # right inside, none = 0
+        shift = torch.tensor([0, 1, -1])  # right inside, none = 0
+        gold = [rows[rows[:, 0] >= 0] - shift for rows in entities.cpu()]
         most = max(len(rows) for rows in gold)
         if most > config.num_noisy_spans:
             logger.warning_once(
@@ -268,17 +277,13 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         count = max(config.num_noisy_spans, most)
         size = {"repeat": lambda n: count, "random": lambda n: n, "mixed": lambda n: max(n, count // 2)}
         targets = [
-            rows[torch.arange(size[config.expansion](len(rows)), device=rows.device) % len(rows)]
-            if len(rows)
-            else rows
-            for rows in gold
+            rows[torch.arange(size[config.expansion](len(rows))) % len(rows)] if len(rows) else rows for rows in gold
         ]
+        padded = pad_sequence([*targets, torch.zeros(count, 3, dtype=torch.long)], batch_first=True)[:-1]  # (B, K, 3)
+        known = states_of_spans(padded[..., :2], num_words, config.scale, config.span_state, config.original_indices)
+        is_known = torch.arange(count) < torch.tensor([len(rows) for rows in targets]).unsqueeze(1)  # (B, K)
         x0 = random_states(noise.normal(count, 2), config.scale, config.span_state)
-        for i, rows in enumerate(targets):
-            known = states_of_spans(
-                rows[None, :, :2], num_words[i : i + 1], config.scale, config.span_state, config.original_indices
-            )
-            x0[i, : len(rows)] = known[0]
+        x0 = torch.where(is_known.unsqueeze(-1).to(x0.device), known.to(x0.device), x0)
         if config.expansion != "repeat":  # the network knows its spans by their number: entities must not come first
             x0 = x0.gather(1, noise.order(count).unsqueeze(-1).expand(-1, -1, 2))
         return targets, x0

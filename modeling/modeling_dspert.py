@@ -183,16 +183,17 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         units, layers = self.units(states)
         batch, length, _ = units.words.shape
         max_span = min(self.config.max_span_length, length)
-        ones = list_spans(units.num_words, length, 1, 1)
+        device = units.words.device
+        ones = list_spans(units.lengths, length, 1, 1, device)
         top = units.words.flatten(0, 1).index_select(0, ones.cell)  # (n, d), S^{L,1} = H^L (Eq. 4)
         words = self.along_lines(self.word_lstm, top, ones)
         if self.span_transformer is None:
-            spans = list_spans(units.num_words, length, 1, max_span)
+            spans = list_spans(units.lengths, length, 1, max_span, device)
             vectors = self.shallow(words, ones, spans, max_span, (batch, length))
             row, start, size = spans.row, spans.start, spans.size
         else:
             longest = max(max_span, 2)  # in a batch of one-word texts the list of longer spans is empty
-            spans = list_spans(units.num_words, length, 2, longest)
+            spans = list_spans(units.lengths, length, 2, longest, device)
             deep = self.span_transformer(layers, spans, longest, self.encoder)
             vectors = torch.cat([words, self.along_lines(self.span_lstm or self.word_lstm, deep, spans)])
             row, start, size = (torch.cat(pair) for pair in zip(ones[:3], spans[:3], strict=True))
@@ -232,10 +233,10 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         index, pooling = states.word_ids, self.config.word_pooling
         if self.config.span_unit == "subword":
             index, count = subword_units(states.word_ids)
-            length, pooling = max(int(count.max()), 1), "first"
-            mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
-            words = pool_words(states.encoder.last_hidden_state, index, length, pooling)
-            states = dataclasses.replace(states, words=words, mask=mask, num_words=count)
+            states = dataclasses.replace(states, num_words=count)
+            length, pooling = max(1, *states.lengths), "first"
+            states.mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
+            states.words = pool_words(states.encoder.last_hidden_state, index, length, pooling)
         below = states.encoder.hidden_states[-self.config.depth - 1 : -1] if self.config.depth else ()
         return states, [pool_words(layer, index, states.words.size(1), pooling) for layer in below]
 

@@ -222,39 +222,46 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         attention_mask: torch.Tensor | None,
         word_ids: torch.Tensor | None,
         num_words: torch.Tensor | None,
+        word_mask: torch.Tensor | None = None,
         **kwargs: Any,
     ) -> WordStates:
         inputs = {name: kwargs.pop(name) for name in WORD_INPUTS if name in kwargs}
-        states = super().encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
-        states.words = self.tokens(states.words, num_words, **inputs)
+        states = super().encode(input_ids, attention_mask, word_ids, num_words, word_mask, **kwargs)
+        states.words = self.tokens(states.words, states.lengths, **inputs)
         return states
 
     # --------------------------------------------------------------------------------------------- locate, then label
 
     def recognise(self, states: WordStates, gold: Gold | None) -> LocateAndLabelOutput:
-        """Propose, filter, regress, label; `candidates` decodes. In training all examples pass the filter."""
-        reader = SpanReader(states.words, states.num_words)
+        """Propose, filter, regress, label; `candidates` decodes. In training all examples pass the filter.
+
+        Seeds hang on lengths and entities alone: they are chosen on the host, which asks the device for these at once.
+        """
+        reader, device = SpanReader(states.words, states.num_words), states.words.device
         entities = None
         if gold is not None:
             # The filter asks whether a span is an entity of any label: one that is not annotated would mislead it.
             gold.require_all_labels(self.config.model_type)
             entities = gold.entities
-        examples = entities if self.training else None
-        seeds = self.propose(states.num_words, examples)
-        if examples is not None and gold is not None and gold.flat is not None:
-            seeds = seeds.at(self.is_known(seeds, gold, self.config.alpha1))
-        filter_logits, proposals = self.filter_seeds(reader, seeds, keep_all=examples is not None)
-        offsets, spans = self.regress(reader, proposals, keep_all=examples is not None)
+        is_example = gold is not None and self.training
+        examples = gold.to("cpu") if gold is not None and is_example else None
+        seeds = self.propose(torch.tensor(states.lengths), None if examples is None else examples.entities)
+        if examples is not None and examples.flat is not None:
+            seeds = seeds.at(self.is_known(seeds, examples, self.config.alpha1, reader.length))
+        longest, width = seeds.longest(), int(seeds.per_sentence(len(states.words)).max())
+        seeds = seeds.to(device)
+        filter_logits, proposals = self.filter_seeds(reader, seeds, longest, keep_all=is_example)
+        offsets, spans = self.regress(reader, proposals, longest, keep_all=is_example)
         logits = self.classifier(reader, spans)  # (N, classes), Eq. 8-10
-        output = self.collect(seeds, proposals, spans, logits, batch=len(states.words))
-        if entities is not None:  # Eq. 17
+        output = self.collect(seeds, proposals, spans, logits, len(states.words), width if is_example else None)
+        if gold is not None and entities is not None:  # Eq. 17
             output.losses = {}
             if filter_logits is not None:
                 output.losses["filter"] = self.config.lambda1 * self.filter_loss(seeds, filter_logits, entities)
             if offsets is not None:
                 output.losses["regressor"] = self.config.lambda2 * self.regressor_loss(proposals, offsets, entities)
-            known = spans.start >= 0 if gold is None else self.is_known(spans, gold, self.config.alpha2)
-            classifier_loss = self.classifier_loss(spans.at(known), logits[known], entities)
+            known = self.is_known(spans, gold, self.config.alpha2, reader.length)
+            classifier_loss = self.classifier_loss(spans, logits, entities, known)
             output.losses["classifier"] = self.config.lambda3 * classifier_loss
         return output
 
@@ -270,36 +277,41 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         ratio, extra = self.config.negative_ratio, self.config.extra_negatives
         return seeds.at(sample_examples(positive, seeds.row, len(num_words), ratio, extra))
 
-    def is_known(self, spans: Spans, gold: Gold, alpha: float) -> torch.Tensor:
+    def is_known(self, spans: Spans, gold: Gold, alpha: float, length: int) -> torch.Tensor:
         """`(N,)`: all spans but those inside or across an entity of a flat annotation, unless they belong to it."""
         if gold.flat is None:
             return torch.ones_like(spans.start, dtype=torch.bool)
-        inside = cuts(gold.entities, int(torch.cat([spans.end, gold.entities[..., 1].flatten()]).max()))
+        inside = cuts(gold.entities, length)
         unknown = gold.flat[spans.row] & (inside[spans.row, spans.start] | inside[spans.row, spans.end])
         return ~unknown | (pair(spans, gold.entities, len(self.config.labels)).iou >= alpha)
 
-    def filter_seeds(self, reader: SpanReader, seeds: Spans, keep_all: bool) -> tuple[torch.Tensor | None, Spans]:
+    def filter_seeds(
+        self, reader: SpanReader, seeds: Spans, longest: int, keep_all: bool
+    ) -> tuple[torch.Tensor | None, Spans]:
         """The filter's logits `(N,)` and the seeds that pass (Eq. 1-3)."""
         if self.filter is None:
             return None, seeds
-        logits = self.filter(reader, seeds).squeeze(-1)
+        logits = self.filter(reader, seeds, longest).squeeze(-1)
         passed = logits.float().sigmoid() >= self.config.filter_threshold
         return logits, seeds if keep_all else seeds.at(passed)
 
-    def regress(self, reader: SpanReader, spans: Spans, keep_all: bool) -> tuple[torch.Tensor | None, Spans]:
+    def regress(
+        self, reader: SpanReader, spans: Spans, longest: int, keep_all: bool
+    ) -> tuple[torch.Tensor | None, Spans]:
         """The regressor's offsets `(N, 2)` and the spans as they are then (Eq. 4-7), each once: two seeds may meet."""
         if self.regressor is None:
             return None, spans
-        offsets = self.regressor(reader, spans)
+        offsets = self.regressor(reader, spans, longest)
         spans = shift(spans, offsets, reader.num_words)
         return offsets, spans if keep_all else distinct(spans)
 
     def collect(
-        self, seeds: Spans, proposals: Spans, spans: Spans, logits: torch.Tensor, batch: int
+        self, seeds: Spans, proposals: Spans, spans: Spans, logits: torch.Tensor, batch: int, width: int | None = None
     ) -> LocateAndLabelOutput:
-        """Lists of spans and their logits as tensors `(B, P, ·)`, the form in which they leave the model."""
+        """Lists of spans and their logits as tensors `(B, P, ·)`, the form in which they leave the model; the device
+        is asked for P, the `width`, where it is not known."""
         counts = spans.per_sentence(batch)
-        width = int(counts.max())
+        width = int(counts.max()) if width is None else width
         place = torch.arange(len(spans.row), device=counts.device) - (counts.cumsum(0) - counts)[spans.row]
         cells = spans.row * width + place
         places = torch.stack([spans.start, spans.end], dim=-1)
@@ -326,10 +338,13 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         targets = torch.stack([gold_start - proposals.start, gold_end - proposals.end], dim=-1)
         losses = boundary_loss(offsets.float(), targets)
         losses = losses + overlap_loss(proposals.start + left, proposals.end + right, gold_start, gold_end)
-        return mean(losses[gold.iou >= self.config.alpha1])
+        return mean(losses, gold.iou >= self.config.alpha1)
 
-    def classifier_loss(self, spans: Spans, logits: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
-        """Eq. 16 for the spans as they are after the shift, paired anew: a gold span is never taught to be none."""
+    def classifier_loss(
+        self, spans: Spans, logits: torch.Tensor, entities: torch.Tensor, known: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Eq. 16 for the (known) spans as they are after the shift, paired anew: a gold span is never taught to be
+        none."""
         gold, alpha = pair(spans, entities, len(self.config.labels)), self.config.alpha2
         labels = gold.labels & (gold.iou >= alpha).unsqueeze(1)  # (N, m)
         if self.config.multi_label:
@@ -337,7 +352,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             losses = losses.sum(-1)
         else:
             losses = focal_loss(logits.float(), first_labels(labels), self.config.classifier_gamma)
-        return mean(soft_weights(gold.iou, alpha, self.config.eta) * losses)
+        return mean(soft_weights(gold.iou, alpha, self.config.eta) * losses, known)
 
     # ------------------------------------------------------------------------------------------------------- decoding
 
@@ -360,6 +375,8 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         return result
 
 
-def mean(losses: torch.Tensor) -> torch.Tensor:
-    """0, with a gradient, of nothing."""
-    return losses.sum() / max(len(losses), 1)
+def mean(losses: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    """Of the losses `(N,)` where `mask` is true; 0, with a gradient, of nothing."""
+    if mask is None:
+        return losses.sum() / max(len(losses), 1)
+    return (losses * mask).sum() / mask.sum().clamp(min=1)

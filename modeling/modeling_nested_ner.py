@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -88,6 +89,11 @@ class WordStates:
     input_ids: torch.Tensor | None = None  # (B, S)
     output_span_representations: bool = False  # whether the caller wants them
     inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """`num_words` for the host, which is all it has to ask a GPU for: it waits once, and only if someone asks."""
+        return self.num_words.tolist()
 
 
 class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
@@ -199,6 +205,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         attention_mask: torch.Tensor | None,
         word_ids: torch.Tensor | None,
         num_words: torch.Tensor | None,
+        word_mask: torch.Tensor | None = None,
         **kwargs: Any,
     ) -> WordStates:
         """Run the encoder and pool its sub-words into words."""
@@ -216,11 +223,12 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         encoded: Any = self.run_encoder(input_ids, attention_mask, **kwargs)
         states: torch.Tensor = encoded.last_hidden_state
         word_ids = word_ids.masked_fill(attention_mask == 0, -1)
-        length = max(int(num_words.max()), 1)
+        if word_mask is None:
+            word_mask = torch.arange(max(int(num_words.max()), 1), device=states.device) < num_words.unsqueeze(1)
         first = attention_mask.argmax(1)  # 0, unless padded on the left
         return WordStates(
-            words=pool_words(states, word_ids, length, self.config.word_pooling),
-            mask=torch.arange(length, device=states.device) < num_words.unsqueeze(1),
+            words=pool_words(states, word_ids, word_mask.size(1), self.config.word_pooling),
+            mask=word_mask,
             num_words=num_words,
             sentence=states[torch.arange(len(states), device=states.device), first],
             encoder=encoded,
@@ -248,6 +256,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         annotated_labels: torch.Tensor | None = None,
         flat: torch.Tensor | None = None,
         places: torch.Tensor | None = None,
+        word_mask: torch.Tensor | None = None,
         output_span_representations: bool = False,
         **kwargs: Any,
     ) -> NestedNerOutput:
@@ -262,6 +271,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             flat: `(B,)` whether a sentence is annotated with its outermost entities alone, so that nothing is known of
                 the spans inside or across them: these take no part in its loss.
             places: `(B, 2)` which window of which text this is; in evaluation mode `predictions` come back with it.
+            word_mask: `(B, T)` the words that there are. It says what `num_words` says, but a width is known to the
+                host: without it the host asks the device for the longest text, and waits.
             output_span_representations: return the spans' pre-logit vectors, if the approach has them.
             **kwargs: `output_hidden_states`, `output_attentions` (by default as the configuration says) and
                 `inputs_embeds`, in place of `input_ids`, for the encoder; the inputs by word for which the
@@ -274,7 +285,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         kwargs = {key: value for key, value in kwargs.items() if key in known and value is not None}
         for name in ENCODER_OUTPUTS:
             kwargs.setdefault(name, getattr(self.config, name))
-        states = self.encode(input_ids, attention_mask, word_ids, num_words, **kwargs)
+        states = self.encode(input_ids, attention_mask, word_ids, num_words, word_mask, **kwargs)
         states.output_span_representations = output_span_representations
         states.inference = self.inference_settings(**inference)
         gold = None if entities is None else Gold(entities, annotated_labels, flat)

@@ -158,13 +158,11 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
         start, end, label = gold.entities.unbind(-1)
         long = (start >= 0) & (end - start > max_span) & (end <= states.words.size(1))
         count = long.sum()
-        if count == 0:
-            return states.words.new_zeros(()), count
+        if not torch.compiler.is_compiling() and not count:  # a graph has no such branch: it scores in vain
+            return states.words.new_zeros((), dtype=torch.float32), count
         start, end = torch.where(long, start, 0), torch.where(long, end, 1)
-        logits = self.scorer.score(states.words, states.sentence, start, end)
+        logits = self.scorer.score(states.words, states.sentence, start, end)  # (B, E, classes)
         logits = logits if self.output is None else self.output(logits)
-        targets = nn.functional.one_hot(label[long], len(self.config.labels)).bool()
-        annotated = gold.annotated_labels
-        if annotated is not None:
-            annotated = annotated[long.nonzero(as_tuple=True)[0]]
-        return classification_loss(logits[long].float(), targets, self.config.multi_label, annotated), count
+        targets = label.unsqueeze(-1) == torch.arange(len(self.config.labels), device=label.device)  # (B, E, m)
+        annotated = None if gold.annotated_labels is None else gold.annotated_labels.unsqueeze(1)
+        return classification_loss(logits, targets, self.config.multi_label, annotated, long), count

@@ -6,6 +6,7 @@ Everything that runs a model over texts goes this way: pipeline, data set, evalu
 """
 
 import logging
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -285,20 +286,37 @@ class NestedNerCollator:
 
     Of the items of a `NestedNerDataset` it keeps `places (B, 2)`, sentence and window number, by which predictions are
     put back together. Items may be dicts of lists, arrays or tensors, as `datasets` gives them `with_format(...)`.
+
+    Args:
+        pad_token_id: the tokenizer's.
+        pad_to_multiple_of: make the batch's sub-words, words and entities a multiple of this many. Results stay, and
+            there are fewer shapes for `torch.compile` to make a graph for, and better ones for a GPU (8 or 16).
     """
 
-    def __init__(self, pad_token_id: int | None):
-        self.pad_token_id = pad_token_id
+    def __init__(self, pad_token_id: int | None, pad_to_multiple_of: int | None = None):
+        if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
+            raise ValueError(
+                f"pad_to_multiple_of={pad_to_multiple_of} must be at least 1, or None for no more padding."
+            )
+        self.pad_token_id, self.pad_to_multiple_of = pad_token_id, pad_to_multiple_of
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         if any(hasattr(value, "tolist") for value in items[0].values()):
             items = [{k: v.tolist() if hasattr(v, "tolist") else v for k, v in item.items()} for item in items]
-        return pad_batch(items, self.pad_token_id)
+        return pad_batch(items, self.pad_token_id, self.pad_to_multiple_of)
 
 
-def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -> dict[str, torch.Tensor]:
+def pad_batch(
+    features: Sequence[Mapping[str, Any]], pad_token_id: int | None, multiple: int | None = None
+) -> dict[str, torch.Tensor]:
     """Encoded windows (and their gold `entities`, if any) as the tensors of one batch, padded on the right."""
-    width = max(len(feature["input_ids"]) for feature in features)
+
+    def most(counts: Iterable[int]) -> int:
+        return math.ceil(max(1, *counts) / (multiple or 1)) * (multiple or 1)
+
+    width = most(len(feature["input_ids"]) for feature in features)
+    num_words = torch.tensor([feature["num_words"] for feature in features])
+    length = most(num_words.tolist())
 
     def padded(key: str, value: int) -> torch.Tensor:
         return torch.tensor([feature[key] + [value] * (width - len(feature[key])) for feature in features])
@@ -307,12 +325,13 @@ def pad_batch(features: Sequence[Mapping[str, Any]], pad_token_id: int | None) -
         "input_ids": padded("input_ids", pad_token_id or 0),
         "attention_mask": padded("attention_mask", 0),
         "word_ids": padded("word_ids", -1),
-        "num_words": torch.tensor([feature["num_words"] for feature in features]),
-        **pad_word_inputs(features),
+        "num_words": num_words,
+        "word_mask": torch.arange(length) < num_words.unsqueeze(1),
+        **pad_word_inputs(features, length),
     }
     if "entities" in features[0]:
-        most = max(1, *(len(feature["entities"]) for feature in features))
-        rows = [[*map(list, f["entities"]), *[[-1, -1, -1]] * (most - len(f["entities"]))] for f in features]
+        number = most(len(feature["entities"]) for feature in features)
+        rows = [[*map(list, f["entities"]), *[[-1, -1, -1]] * (number - len(f["entities"]))] for f in features]
         batch["entities"] = torch.tensor(rows)
     for name in ("annotated_labels", "flat", "places"):
         if name in features[0]:

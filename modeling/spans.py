@@ -5,6 +5,7 @@ Everything about spans (logits, targets, masks) is a tensor `(B, T, K, ...)` in 
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -55,18 +56,27 @@ class SpanList(NamedTuple):
     batch_sizes: torch.Tensor  # (steps,) on the CPU: how many lines reach each position
 
 
-def list_spans(num_words: torch.Tensor, length: int, smallest: int, largest: int) -> SpanList:
-    """All spans of `smallest` to `largest` words in sentences of `num_words (B,)` words, padded to `length`."""
-    device, count = num_words.device, largest - smallest + 1
-    sizes = torch.arange(smallest, largest + 1, device=device)
+def list_spans(
+    num_words: Sequence[int] | torch.Tensor,
+    length: int,
+    smallest: int,
+    largest: int,
+    device: torch.device | None = None,
+) -> SpanList:
+    """All spans of `smallest` to `largest` words in sentences of `num_words` words, padded to `length`.
+
+    How many there are hangs on the lengths, so the list is made on the host and sent to the `device` when it is done.
+    """
+    num_words, count = torch.as_tensor(num_words, device="cpu"), largest - smallest + 1
+    sizes = torch.arange(smallest, largest + 1)
     lengths = (num_words.unsqueeze(1) - sizes + 1).clamp(min=0).flatten()  # (B * sizes,) spans in each line
     longest_first = lengths.argsort(descending=True, stable=True)
-    goes_on = torch.arange(int(lengths.max()), device=device).unsqueeze(1) < lengths[longest_first]  # (steps, lines)
+    goes_on = torch.arange(int(lengths.max())).unsqueeze(1) < lengths[longest_first]  # (steps, lines)
     start, line = goes_on.nonzero(as_tuple=True)
     line = longest_first[line]
     row, size = line // count, smallest + line % count
     cell = (row * length + start) * count + size - smallest
-    return SpanList(row, start, size, cell, goes_on.sum(1).cpu())
+    return SpanList(row.to(device), start.to(device), size.to(device), cell.to(device), goes_on.sum(1))
 
 
 def fill_cells(values: torch.Tensor, cells: torch.Tensor, *shape: int) -> torch.Tensor:
@@ -147,12 +157,27 @@ def span_targets(entities: torch.Tensor, length: int, max_span: int, num_labels:
 
     `entities` is `(B, E, 3)` = start, end, label id, padded with -1. A span may carry several labels.
     """
-    targets = torch.zeros(entities.size(0), length, max_span, num_labels, dtype=torch.bool, device=entities.device)
     start, end, label = entities.unbind(-1)
-    row, column = ((start >= 0) & (end - start <= max_span) & (end <= length)).nonzero(as_tuple=True)
-    start, end, label = start[row, column], end[row, column], label[row, column]
-    targets[row, start, end - start - 1, label] = True
-    return targets
+    on_grid = (start >= 0) & (end - start <= max_span) & (end <= length)
+    cells = grid_cells(start, end - start, label, on_grid, length, max_span, num_labels)
+    targets = torch.zeros(len(entities), length * max_span * num_labels + 1, dtype=torch.bool, device=entities.device)
+    return targets.scatter_(1, cells, True)[:, :-1].unflatten(1, (length, max_span, num_labels))
+
+
+def grid_cells(
+    start: torch.Tensor,
+    size: torch.Tensor,
+    label: torch.Tensor,
+    on_grid: torch.Tensor,
+    length: int,
+    max_span: int,
+    num_labels: int,
+) -> torch.Tensor:
+    """Where labelled spans `(B, E)` lie in a flattened `(T, K, m)`; what is not `on_grid` goes to one cell behind it.
+
+    So that the number of those that are is never asked for: on a GPU the host would have to wait for the answer.
+    """
+    return torch.where(on_grid, (start * max_span + size - 1) * num_labels + label, length * max_span * num_labels)
 
 
 def first_labels(targets: torch.Tensor) -> torch.Tensor:

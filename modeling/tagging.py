@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from .decoding import Entity
-from .losses import Gold, exclude, reduce_loss
+from .losses import Gold, cross_entropy, exclude, reduce_loss
 
 
 def bio_tags(entities: torch.Tensor, length: int) -> torch.Tensor:
@@ -150,7 +150,7 @@ class TaggingHead(nn.Module):
         if self.crf is not None:
             total = self.crf.nll(logits, tags, mask).sum()
         else:
-            total = nn.functional.cross_entropy(logits[mask].float(), tags[mask], reduction="sum")
+            total = cross_entropy(logits, tags, mask)
         return reduce_loss(total, mask.sum(), len(logits), reduction)
 
     def candidates(

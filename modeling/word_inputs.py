@@ -112,9 +112,8 @@ def _load_tagger(name: str):
         ) from error
 
 
-def pad_word_inputs(features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
-    """The inputs by word of several sentences as tensors, padded with 0."""
-    length = max(1, *(feature["num_words"] for feature in features))
+def pad_word_inputs(features: Sequence[Mapping[str, Any]], length: int) -> dict[str, torch.Tensor]:
+    """The inputs by word of several sentences as tensors, padded with 0 to `length` words."""
     batch = {}
     for name in WORD_INPUTS:
         if name not in features[0]:

@@ -1,11 +1,13 @@
 """Every approach, every promise of the contract. A new approach is one row in `approaches.py`."""
 
+import copy
+
 import pytest
 import torch
 from approaches import ROWS, Row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests_support import LABELS, SENTENCES, learn, make_batch, records, without_gold
+from tests_support import HALF, LABELS, SENTENCES, learn, make_batch, prepared, records, without_gold
 from transformers import AutoModelForTokenClassification, pipeline
 
 import hf_spanner
@@ -159,6 +161,28 @@ def test_batch_of_one_equals_batch_of_many(row, trained, tokenizer):
         (alone,) = entities_of(trained, make_batch(tokenizer, [sentence]))
         assert [e[:3] for e in alone] == [e[:3] for e in expected]
         assert [e.score for e in alone] == pytest.approx([e.score for e in expected], abs=1e-5)
+
+
+@pytest.mark.parametrize("how", HALF)
+def test_half_precision_finds_the_same_entities_but_for_those_near_the_threshold(row, how, trained, tokenizer):
+    """Found by one and not by the other are at most entities of which the one is hardly sure."""
+    batch, threshold = make_batch(tokenizer), trained.config.threshold
+    limit = threshold if isinstance(threshold, float) else 0.5
+
+    def scores(model) -> dict[tuple, float]:
+        found = entities_of(model, batch, overlap="any")
+        return {(i, *entity[:3]): entity.score for i, entities in enumerate(found) for entity in entities}
+
+    exact = scores(trained)
+    model, context = prepared(copy.deepcopy(trained), how)
+    with context:
+        half = scores(model)
+    assert exact
+    for key in exact.keys() | half.keys():
+        if key in exact and key in half:
+            assert half[key] == pytest.approx(exact[key], abs=0.1), key
+        else:
+            assert abs(exact.get(key, half.get(key)) - limit) < 0.1, key
 
 
 def test_padding_does_not_change_the_logits(row, model, tokenizer):
@@ -388,7 +412,7 @@ def test_pipeline_batches_equal_single_calls(row, ner, texts):
 
 def test_pad_batch_is_what_the_model_reads(row, model, tokenizer):
     batch = make_batch(tokenizer)
-    assert set(batch) == {"input_ids", "attention_mask", "word_ids", "num_words", "entities"}
+    assert set(batch) == {"input_ids", "attention_mask", "word_ids", "num_words", "word_mask", "entities"}
     assert pad_batch([{"input_ids": [1], "attention_mask": [1], "word_ids": [0], "num_words": 1}], 0)[
         "num_words"
     ].tolist() == [1]

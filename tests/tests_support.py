@@ -106,6 +106,17 @@ def learn(
     return losses
 
 
+HALF = ["bfloat16", "autocast bfloat16", "autocast float16"]
+
+
+def prepared(model, how: str) -> tuple:
+    """The model in a precision, and the context it runs in."""
+    dtype = getattr(torch, how.split()[-1])
+    if how.startswith("autocast"):
+        return model, torch.autocast("cpu", dtype)
+    return model.to(dtype), torch.autocast("cpu", enabled=False)
+
+
 VOID = {"meta", "link", "input", "br", "img"}
 
 

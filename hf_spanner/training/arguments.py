@@ -45,6 +45,10 @@ class NestedNerTrainingArguments(TrainingArguments):
     ema_decay: float | None = field(
         default=None, metadata={"help": "Average the weights over steps with this decay, e.g. 0.999; unset: do not."}
     )
+    pad_to_multiple_of: int | None = field(
+        default=None,
+        metadata={"help": "Pad batches to a multiple of so many sub-words, words and entities, e.g. 8 on a GPU."},
+    )
     max_minutes: float | None = field(
         default=None,
         metadata={"help": "End within so many minutes, with the best checkpoint; the learning rate ends with it."},

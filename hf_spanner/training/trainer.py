@@ -111,7 +111,7 @@ class NestedNerTrainer(Trainer):
         ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
-        kwargs["data_collator"] = kwargs.get("data_collator") or NestedNerCollator(processing_class.pad_token_id)
+        kwargs["data_collator"] = kwargs.get("data_collator") or collator_for(model_of(first), processing_class, args)
         kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
         train_dataset, eval_dataset = self.encode_training_data(train_dataset), self.encode(eval_dataset)
         self.choice = suit_arguments(args, model_of(first), train_dataset, eval_dataset)  # what nobody set
@@ -520,6 +520,17 @@ class NestedNerTrainer(Trainer):
             revision=revision or self.args.hub_revision,
             **about,
         )
+
+
+def collator_for(model: Any, tokenizer: Any, args: Any) -> NestedNerCollator:
+    """What makes batches for a model, padded as the arguments ask for; plain `TrainingArguments` do not ask."""
+    multiple, positions = getattr(args, "pad_to_multiple_of", None), model.config.max_subwords
+    if multiple and positions % multiple:
+        raise ValueError(
+            f"pad_to_multiple_of={multiple} does not divide max_subwords={positions}: a long sentence would be padded "
+            f"to more than the encoder reads. Choose a divisor, such as {math.gcd(multiple, positions)}."
+        )
+    return NestedNerCollator(tokenizer.pad_token_id, multiple)
 
 
 def _windows(data: Any) -> int:

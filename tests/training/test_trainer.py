@@ -52,6 +52,15 @@ def trainer(folder, tokenizer, net=None, data=None, **settings):
     )
 
 
+def test_batches_are_padded_as_asked_and_never_past_what_the_encoder_reads(tokenizer, tmp_path):
+    train = trainer(tmp_path, tokenizer, pad_to_multiple_of=8, max_steps=1, eval_strategy="no", save_strategy="no")
+    batch = next(iter(train.get_train_dataloader()))
+    assert batch["input_ids"].size(1) % 8 == batch["word_mask"].size(1) % 8 == batch["entities"].size(1) % 8 == 0
+    train.train()
+    with pytest.raises(ValueError, match="pad_to_multiple_of=24 does not divide max_subwords=64.* such as 8"):
+        trainer(tmp_path, tokenizer, pad_to_multiple_of=24)
+
+
 def test_training_learns_keeps_the_best_and_saves_a_working_folder(tokenizer, tmp_path):
     train = trainer(tmp_path, tokenizer, num_train_epochs=25, save_strategy="epoch", warmup_steps=0)
     train.train()
