@@ -57,6 +57,17 @@ def test_targets_hold_two_labels_and_leave_out_what_is_too_long_or_outside():
     assert first_labels(targets)[0, 0, 0] == 1 and first_labels(targets).sum() == 1
 
 
+def test_every_span_of_the_grid_has_its_own_cell():
+    length, max_span, num_labels = 5, 3, 2
+    spans = [(i, i + k) for i in range(length) for k in range(1, max_span + 1) if i + k <= length]
+    for row, (start, end) in enumerate(spans):
+        for label in range(num_labels):
+            entities = torch.full((len(spans), 1, 3), -1)
+            entities[row, 0] = torch.tensor([start, end, label])
+            targets = span_targets(entities, length, max_span, num_labels)
+            assert targets.nonzero().tolist() == [[row, start, end - start - 1, label]]
+
+
 @given(st.integers(1, 40), st.integers(1, 50))
 def test_negatives_are_drawn_without_replacement_and_only_from_negatives(size, at_most):
     negatives = torch.rand(3, size) < 0.7
