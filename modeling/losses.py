@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from .boundary_smoothing import smooth_targets
 from .configuration_nested_ner import NestedNerConfig
-from .spans import cut_spans, first_labels, sample_negatives, span_mask, span_targets
+from .spans import cut_spans, first_labels, inner_labels, sample_negatives, span_mask, span_targets
 
 
 @dataclass
@@ -28,7 +28,8 @@ class Gold:
     def unknown(self, length: int, max_span: int) -> torch.Tensor | None:
         """`(B, T, K)`: the spans of which a flat annotation says nothing; None if there are none.
 
-        A corpus that marks outermost names alone does not say that nothing stands inside them.
+        A corpus that marks outermost names alone does not say that nothing stands inside them. (What has the label of
+        the entity it lies inside is another matter: the loss of the span grid takes it for known that there is none.)
         """
         if self.flat is None:
             return None
@@ -69,9 +70,13 @@ def grid_loss(
     targets = span_targets(gold.entities, length, max_span, len(config.labels))  # (B, T, K, m)
     mask = span_mask(num_words, length, max_span)
     is_entity = targets.any(-1)
+    annotated = None if gold.annotated_labels is None else gold.annotated_labels[:, None, None]
     unknown = gold.unknown(length, max_span)
-    if unknown is not None:
-        mask = mask & (is_entity | ~unknown)
+    if unknown is not None:  # of a span inside an entity it is known that it does not have the entity's label
+        unknown = unknown & ~is_entity
+        inner = inner_labels(gold.entities, length, max_span, len(config.labels))
+        mask = mask & (~unknown | inner.any(-1))
+        annotated = torch.where(unknown.unsqueeze(-1), inner, True if annotated is None else annotated)
     if max_negatives is None:
         chosen = mask
     else:
@@ -88,11 +93,8 @@ def grid_loss(
             keep_long=config.smooth_long_entities,
             normalise=not config.multi_label,
         )
-    annotated = gold.annotated_labels
-    if annotated is not None:
-        annotated = annotated[:, None, None]
-        if config.exclusive_labels:
-            annotated = annotated | is_entity.unsqueeze(-1)
+    if annotated is not None and config.exclusive_labels:
+        annotated = annotated | is_entity.unsqueeze(-1)
     return classification_loss(logits, targets, config.multi_label, annotated, chosen), chosen.sum()
 
 

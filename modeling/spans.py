@@ -41,6 +41,16 @@ def cut_spans(entities: torch.Tensor, length: int, max_span: int) -> torch.Tenso
     return inside[:, :-1].unsqueeze(2) | inside[:, ends]
 
 
+def inner_labels(entities: torch.Tensor, length: int, max_span: int, num_labels: int) -> torch.Tensor:
+    """`(B, T, K, m)`: the labels of the entities that a span lies inside of, itself not among them."""
+    start, end, label = entities[:, :, None, None].unbind(-1)  # (B, E, 1, 1)
+    first = torch.arange(length, device=entities.device).view(1, 1, -1, 1)
+    last = first + torch.arange(1, max_span + 1, device=entities.device)  # (1, 1, T, K), exclusive
+    inside = (start >= 0) & (first >= start) & (last <= end) & (last - first < end - start)  # (B, E, T, K)
+    of = label.view(*entities.shape[:2], 1) == torch.arange(num_labels, device=entities.device)  # (B, E, m)
+    return torch.einsum("betk,bem->btkm", inside.float(), of.float()) > 0
+
+
 class SpanList(NamedTuple):
     """The spans of some sizes that lie inside their sentences, as one flat list: nothing is computed for the others.
 

@@ -43,6 +43,7 @@ class Corpus:
     flat: bool = False
     silver: bool = False
     passes: float = 1
+    last: float = 0
     empty: float = 1
     extra: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -97,6 +98,11 @@ class Corpus:
 
 def words_of(sentence: Sentence, entity: dict[str, Any]) -> str:
     return " ".join(sentence["tokens"][entity["start"] : entity["end"]])
+
+
+def has_article(sentence: Sentence) -> bool:
+    """Whether an article stands before an entity: GUM's names begin with it, those of flat corpora behind it."""
+    return any(e["start"] and sentence["tokens"][e["start"] - 1].lower() == "the" for e in sentence["entities"])
 
 
 def common_kinds(sentences: list[Sentence]) -> dict[str, list[str]]:
@@ -198,26 +204,29 @@ def main(argv: list[str] | None = None) -> None:
     medicine = [s for corpus in corpora if set(TERMS) & corpus.known for s in data[corpus.name]["train"]]
     kinds, term_words = common_kinds(gold), words_of_terms(medicine)
 
-    train: dict[bool, list[Sentence]] = {True: [], False: []}  # silver and gold
+    train: dict[str, list[Sentence]] = {"silver": [], "gold": [], "last": []}
     validation: list[Sentence] = []
     for corpus in corpora:
         own = [s for split in ("train", *corpus.extra) for s in data[corpus.name][split]]
         own = [s for s in own if s["entities"] or draw.random() < corpus.empty]
-        taken = [
-            vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(own, corpus.passes, draw)
-        ]
-        train[corpus.silver] += taken
-        print(f"{corpus.name}: {len(taken):,} sentences")
+        for training, passes in (("silver" if corpus.silver else "gold", corpus.passes), ("last", corpus.last)):
+            if training == "last" and corpus.flat and corpus.general:
+                own = [s for s in own if not has_article(s)]
+            taken = [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(own, passes, draw)]
+            train[training] += taken
+            print(f"{corpus.name}, {training}: {len(taken):,} sentences")
         if corpus.name in VALIDATION:
             chosen = data[corpus.name]["validation"][: VALIDATION[corpus.name]]
             validation += [{**corpus.finish(s, kinds, term_words), "flat": False} for s in chosen]
-    write(train[True], output / "silver" / "train.jsonl")
-    write([s for s in validation if s["corpus"] == "gum"], output / "silver" / "validation.jsonl")
-    write(train[False], output / "gold" / "train.jsonl")
-    write(validation, output / "gold" / "validation.jsonl")
+    for training, sentences in train.items():
+        write(sentences, output / training / "train.jsonl")
+        write(
+            [s for s in validation if training != "silver" or s["corpus"] == "gum"],
+            output / training / "validation.jsonl",
+        )
     for label, of in kinds.items():
         print(f"{label}: {', '.join(of)}")
-    print(f"{len(train[True]):,} silver and {len(train[False]):,} gold sentences, {len(validation):,} to choose by")
+    print({training: len(sentences) for training, sentences in train.items()}, f"{len(validation):,} to choose by")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 A model that knows `person` is most of the way to PER. Before the first step it reads the new training sentences; for
 each new label it is counted which old label the model gives to its gold spans, and the new label's rows of the output
-layers start as those old labels' rows. A label that is not renamed keeps its rows; one without a counterpart starts at
-random.
+layers start as that old label's rows; of an old type with several kinds of mention, as the mean of their rows, by how
+often each was seen. A label that is not renamed keeps its rows; one without a counterpart starts at random.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 
 from ..loading import load_model
 from ..modeling.configuration_nested_ner import NestedNerConfig
-from ..modeling.decoding import Entity, with_mention
+from ..modeling.decoding import Entity, split_mention, with_mention
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.reading import Reader
 
@@ -26,12 +26,22 @@ ENOUGH = 2000  # sentences that are read: the shares are known well by then
 
 
 class Origin(NamedTuple):
-    """Where a label comes from: an old label, and the share of its gold spans that the model gave it."""
+    """Where a label comes from: an old label, and the share of its gold spans that the model gave it.
+
+    `kinds` are the old type's labels, with weights that add up to 1, if it has several.
+    """
 
     label: str
     old: str | None
     share: float
     spans: int
+    kinds: tuple[tuple[str, float], ...] = ()
+
+    def mix(self, index: Mapping[str, int]) -> dict[int, float] | None:
+        """The old rows that the label's start as, with their weights; None for a start at random."""
+        if self.old is None:
+            return None
+        return {index[label]: weight for label, weight in self.kinds or ((self.old, 1.0),)}
 
     def __str__(self) -> str:
         if self.old is None:
@@ -89,10 +99,21 @@ def find_origins(
         if label in known:
             origins.append(Origin(label, label, 1.0, 0))
             continue
-        old, count = (seen[label].most_common(1) or [("", 0)])[0]
-        share = count / max(spans[label], 1)
-        origins.append(Origin(label, old if share >= LEAST_SHARE else None, share, spans[label]))
+        origins.append(_origin(label, seen[label], spans[label], model.config.mentions))
     return origins
+
+
+def _origin(label: str, seen: Mapping[str, int], spans: int, mentions: Sequence[str] | None) -> Origin:
+    """Where a label comes from that has so many spans, of which the old labels were seen so often."""
+    types: Counter[str] = Counter()
+    for old, count in seen.items():
+        types[split_mention(old, mentions)[0]] += count
+    best, count = (types.most_common(1) or [("", 0)])[0]
+    share = count / max(spans, 1)
+    if share < LEAST_SHARE:
+        return Origin(label, None, share, spans)
+    kinds = {old: number / count for old, number in seen.items() if split_mention(old, mentions)[0] == best}
+    return Origin(label, best, share, spans, () if list(kinds) == [best] else tuple(sorted(kinds.items())))
 
 
 def best_of_spans(
@@ -119,17 +140,17 @@ def relabel(old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> NestedN
     layouts_of = label_dimensions(old.config, type(old))
     new.load_state_dict({**old.state_dict(), **{name: new.state_dict()[name] for name in layouts_of}})
     index = {label: i for i, label in enumerate(old.config.labels)}
-    sources = [None if origin.old is None else index[origin.old] for origin in origins]
+    mixes = [origin.mix(index) for origin in origins]
     weights, before = dict(new.named_parameters()), dict(old.named_parameters())
     for name, layouts in layouts_of.items():
-        target, source = weights[name], before[name]
-        places = [
-            layout.places(sources) if layout else range(size)
-            for layout, size in zip(layouts, source.shape, strict=True)
-        ]
-        to = [torch.tensor([i for i, j in enumerate(place) if j is not None]) for place in places]
-        of = [torch.tensor([j for j in place if j is not None]) for place in places]
-        target[torch.meshgrid(*to, indexing="ij")] = source[torch.meshgrid(*of, indexing="ij")]
+        start, known = before[name], torch.tensor(True)
+        for dimension, layout in enumerate(layouts):
+            if layout is not None:
+                rows = layout.rows(mixes, start.size(dimension)).to(start)
+                start = torch.tensordot(start, rows, dims=([dimension], [1])).movedim(-1, dimension)
+                has_origin = rows.any(1).view(*(-1 if d == dimension else 1 for d in range(start.ndim)))
+                known = known & has_origin
+        weights[name].copy_(torch.where(known, start, weights[name]))
     return new
 
 
@@ -139,12 +160,15 @@ class Layout(NamedTuple):
     first: int
     each: int
 
-    def places(self, sources: Sequence[int | None]) -> list[int | None]:
-        """For each new row the old one, by the old label of each new label."""
-        rows: list[int | None] = list(range(self.first))
-        for old in sources:
-            rows += [None if old is None else self.first + old * self.each + i for i in range(self.each)]
-        return rows
+    def rows(self, mixes: Sequence[Mapping[int, float] | None], old: int) -> torch.Tensor:
+        """`(new, old)`: what each new row is made of, by the mix of each new label; zeros for a start at random."""
+        matrix = torch.zeros(self.first + len(mixes) * self.each, old)
+        matrix[: self.first, : self.first] = torch.eye(self.first)
+        for new, mix in enumerate(mixes):
+            for label, weight in (mix or {}).items():
+                for i in range(self.each):
+                    matrix[self.first + new * self.each + i, self.first + label * self.each + i] = weight
+        return matrix
 
 
 def label_dimensions(

@@ -5,13 +5,24 @@ import torch
 from approaches import ROWS
 from tests_support import LABELS
 
-from hf_spanner.building.relabelling import LEAST_SHARE, Layout, Origin, find_origins, label_dimensions, relabel
+from hf_spanner.building.relabelling import (
+    LEAST_SHARE,
+    Layout,
+    Origin,
+    _origin,
+    find_origins,
+    label_dimensions,
+    relabel,
+)
 
 
 def test_rows_of_labels_by_hand():
-    assert Layout(1, 1).places([2, None, 0]) == [0, 3, None, 1]  # none, then a row a label
-    assert Layout(1, 2).places([1, 0]) == [0, 3, 4, 1, 2]  # O, then B and I
-    assert Layout(0, 1).places([1, 1]) == [1, 1]
+    none_first = Layout(1, 1).rows([{2: 1.0}, None, {0: 1.0}], 4)  # none, then a row a label
+    assert none_first.tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]]
+    tags = Layout(1, 2).rows([{1: 1.0}, {0: 1.0}], 5)  # O, then B and I
+    assert tags.argmax(1).tolist() == [0, 3, 4, 1, 2] and tags.sum() == 5
+    mixed = Layout(0, 1).rows([{0: 0.25, 1: 0.75}, {1: 1.0}], 2)
+    assert mixed.tolist() == [[0.25, 0.75], [0, 1]]
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +75,17 @@ def test_shares_are_counted_over_gold_spans(span_ner, tokenizer, monkeypatch):
     assert lines[0] == f"x starts from {LABELS[1]}: 100% of its spans"
     assert lines[1] == f"y starts at random: no old label is seen in {LEAST_SHARE:.0%} of its 1 spans"
     assert lines[2] == "z starts at random: unseen" and lines[3] == f"{LABELS[0]} goes on as it is"
+
+
+def test_a_type_with_kinds_is_a_mixture_of_them(span_ner):
+    seen = {"PER:name": 2, "PER:nominal": 6, "ORG": 5}
+    origin = _origin("x", seen, 16, ["name", "nominal"])
+    assert origin == Origin("x", "PER", 0.5, 16, (("PER:name", 0.25), ("PER:nominal", 0.75)))
+    assert str(origin) == "x starts from PER: 50% of its spans"
+    assert _origin("x", {"ORG": 5}, 5, ["name", "nominal"]) == Origin("x", "ORG", 1.0, 5)
+    assert _origin("x", {"PER:name": 1}, 20, ["name", "nominal"]).old is None
+    a, b = LABELS[:2]
+    new = relabel(span_ner, [Origin("x", a, 1.0, 4, ((a, 0.25), (b, 0.75)))])
+    old, rows = span_ner.scorer.linear.weight, new.scorer.linear.weight
+    torch.testing.assert_close(rows[1], 0.25 * old[1] + 0.75 * old[2])
+    assert torch.equal(rows[0], old[0])

@@ -5,10 +5,10 @@ import torch
 from approaches import ROWS
 from hypothesis import given
 from hypothesis import strategies as st
-from tests_support import make_batch
+from tests_support import LABELS, make_batch
 
 from hf_spanner.modeling.losses import Gold
-from hf_spanner.modeling.spans import cut_spans, cuts
+from hf_spanner.modeling.spans import cut_spans, cuts, inner_labels
 
 SPANS = st.integers(0, 7).flatmap(lambda start: st.tuples(st.just(start), st.integers(start + 1, 8)))
 
@@ -63,15 +63,31 @@ def test_no_approach_learns_from_what_is_inside(row, tokenizer):
     assert losses[True] != pytest.approx(losses[False], rel=1e-6)
 
 
-def test_what_is_inside_has_no_gradient(tokenizer):
+def taught(tokenizer, entities):
+    """Of each span of a flat sentence the labels that learn from it ("none" is in all of them)."""
     row = next(row for row in ROWS if row.name == "biaffine_ner")
     torch.manual_seed(0)
     model = row.make(tokenizer, boundary_smoothing=0.0)
-    batch = make_batch(tokenizer, [("the mayor of New York".split(), [(0, 5, "PER")])])
+    batch = make_batch(tokenizer, [("the mayor of New York".split(), entities)])
     output = model(**batch, flat=torch.tensor([True]))
     (gradient,) = torch.autograd.grad(output.loss, output.logits)
-    taught = {(i, i + k + 1) for i, k in gradient[0].abs().sum(-1).nonzero().tolist()}
-    assert taught == {(0, 5)}  # all other spans of the sentence lie inside
+    learnt: dict[tuple[int, int], set[str]] = {}
+    for i, k, label in gradient[0].nonzero().tolist():
+        learnt.setdefault((i, i + k + 1), set()).add("none" if label == 0 else LABELS[label - 1])
+    return learnt
+
+
+def test_what_is_inside_teaches_only_that_it_does_not_have_the_same_label(tokenizer):
+    learnt = taught(tokenizer, [(0, 5, "PER")])
+    assert learnt.pop((0, 5)) == {"none", *LABELS}
+    assert len(learnt) == 14 and all(labels == {"none", "PER"} for labels in learnt.values())
+
+
+def test_labels_of_what_is_around_by_hand():
+    entities = torch.tensor([[(0, 3, 1), (1, 2, 0), (-1, -1, -1)]])
+    found = inner_labels(entities, 4, 3, 2)[0]
+    cells = {(i, i + k + 1, label) for i, k, label in found.nonzero().tolist()}
+    assert cells == {(0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 2, 1), (1, 3, 1)}  # not (1, 2) in itself, nor (0, 3)
 
 
 def test_an_approach_that_cannot_says_so(tokenizer):
@@ -82,11 +98,6 @@ def test_an_approach_that_cannot_says_so(tokenizer):
 
 
 def test_gold_inside_gold_is_learnt_all_the_same(tokenizer):
-    row = next(row for row in ROWS if row.name == "biaffine_ner")
-    torch.manual_seed(0)
-    model = row.make(tokenizer, boundary_smoothing=0.0)
-    batch = make_batch(tokenizer, [("the mayor of New York".split(), [(0, 5, "PER"), (3, 5, "place name")])])
-    output = model(**batch, flat=torch.tensor([True]))
-    (gradient,) = torch.autograd.grad(output.loss, output.logits)
-    taught = {(i, i + k + 1) for i, k in gradient[0].abs().sum(-1).nonzero().tolist()}
-    assert taught == {(0, 5), (3, 5)}
+    learnt = taught(tokenizer, [(0, 5, "PER"), (3, 5, "place name")])
+    assert learnt[0, 5] == learnt[3, 5] == {"none", *LABELS}
+    assert learnt[0, 1] == {"none", "PER"} and learnt[3, 4] == {"none", "PER", "place name"}
