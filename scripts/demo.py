@@ -11,7 +11,10 @@ import hf_spanner
 from hf_spanner.report.terminal import render, use_color
 
 TEXTS = {
-    "General English": "The mayor of New York met the chief economist of the Bank of England in London on Monday.",
+    "Names, and names inside names": (
+        "Anna Weber of the University of Zurich told the Bank of England on 3 May 2021 that Pfizer "
+        "tests aspirin in London."
+    ),
     "Biomedicine": "CD28 signals activate the IL-2 promoter and the NF-kappa B site in Jurkat T cells.",
     "A longer text": (
         "Marie Curie was born in Warsaw, the capital of Poland, in 1867. She studied at the University of Paris, "
@@ -27,7 +30,11 @@ def main() -> int:
     ner = hf_spanner.pipeline()
     for title, text in TEXTS.items():
         print(f"{title}\n")
-        print(render(text, ner(text), color=use_color(sys.stdout), labels=ner.model.config.labels), end="\n\n")
+        print(render(text, ner(text), color=use_color(sys.stdout), labels=ner.model.config.types), end="\n\n")
+    text = "The mayor of New York met the chief economist of the Bank of England, whom she knew."
+    print('Nominals and pronouns, too: ner(text, mentions=["name", "nominal", "pronoun"])\n')
+    entities = ner(text, mentions=ner.model.config.mentions)
+    print(render(text, entities, color=use_color(sys.stdout), labels=ner.model.config.types), end="\n\n")
     print(
         "In Python:\n\n"
         "  import hf_spanner\n"

@@ -1,7 +1,7 @@
 """Make the checkpoint that is installed with the package from a trained run, measure it so, and write its card.
 
     python scripts/train_default.py CORPORA --output_dir runs/default
-    python scripts/ship_default.py runs/default/gold --data CORPORA --train runs/default/data/gold
+    python scripts/ship_default.py runs/default/last --data CORPORA --train runs/default/data/gold
 
 Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all
 figures of the card are measured after that rounding. Thresholds and calibration are chosen on validation data. The
@@ -11,7 +11,7 @@ code stays in the package: the folder holds none. `--measure` measures the model
 import argparse
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="folder with a folder for each corpus")
     parser.add_argument("--train", help="its training data, for the card's examples of each label")
     parser.add_argument("--measure", action="store_true", help="measure the model in `run` as it is")
+    parser.add_argument("--limit", type=int, help="of each part the first so many sentences, with --measure")
     parser.add_argument(
         "--limits", default=str(CARDS / "default_limits.md"), help="what the card says of its mistakes"
     )
@@ -94,7 +95,11 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     root = Path(args.data)
     if args.measure:
-        measure(*load_model(args.run), root)
+        results = measure(*load_model(args.run), root, args.limit)
+        for title, scores in results.items():
+            figures = (scores["precision"], scores["recall"], scores["f1"], scores["ece"] or 0)
+            types = ", ".join(f"{label} {100 * row['f1']:.1f}" for label, row in scores["per_type"].items())
+            print(f"| {title} | {' | '.join(f'{100 * x:.1f}' for x in figures)} | {types} |")
         return
     require_matplotlib()
     model, tokenizer = load_model(args.run)
@@ -123,29 +128,31 @@ def choose(model, tokenizer, root: Path, tolerance: float) -> tuple[dict[str, fl
     threshold: dict[str, float] = {}
     candidates, gold = [], []
     for part in PARTS:
-        if part.split != "validation" or (part.mentions and not part.chooses and part.corpus == "gum"):
+        if part.split != "validation" or (part.mentions and part.corpus == "gum"):
             continue
-        sentences = read(root, part, model.config.word_splitter)
+        sentences = read(root, part, model.config.word_splitter)[:1000]
         found = predict_sentences(model, tokenizer, sentences, threshold=LEAST, overlap="any", mentions=part.mentions)
-        overlap = part.overlap or model.config.overlap
+        answers = [sentence["entities"] for sentence in sentences]
         if part.chooses:
-            tuned = tune_threshold(found, [s["entities"] for s in sentences], overlap, tolerance).threshold
+            tuned = tune_threshold(found, answers, model.config.overlap, tolerance).threshold
             threshold |= dict.fromkeys(part.chooses, tuned)
             print(f"{part.title}: threshold {tuned:.2f}, before calibration")
-        candidates += found[:1000]
-        gold += [sentence["entities"] for sentence in sentences[:1000]]
+        candidates += found
+        gold += answers
     line = fit_calibration(candidates, gold, model.config.overlap)
     rise = Calibration(line)
     return {label: round(rise(score), 2) for label, score in threshold.items()}, line
 
 
-def measure(model, tokenizer, root: Path) -> dict[str, Any]:
+def measure(model, tokenizer, root: Path, limit: int | None = None) -> dict[str, Any]:
     """Scores on every part, and how far scores are from shares of right answers (ECE)."""
     results = {}
     for part in PARTS:
-        sentences = read(root, part, model.config.word_splitter)
+        sentences = read(root, part, model.config.word_splitter)[:limit]
         mentions = part.mentions if model.config.mentions else None
         found = predict_sentences(model, tokenizer, sentences, overlap=part.overlap, mentions=mentions)
+        if part.mentions and not mentions:  # an older model: pronouns are left out where the gold has them
+            found = without_others(found, read(root, replace(part, mentions=None), model.config.word_splitter), part)
         scores = score_predictions(model, found, sentences)
         scores["groups"] = score_groups(found, sentences)
         reliability = calibration(list_mentions(found, [s["entities"] for s in sentences]))
@@ -156,6 +163,15 @@ def measure(model, tokenizer, root: Path) -> dict[str, Any]:
             f"{part.title}: calibration error {100 * (scores['ece'] or 0):.1f}\n{format_scores(scores)}\n", flush=True
         )
     return results
+
+
+def without_others(found, whole: list[dict[str, Any]], part: Part) -> list[list[Any]]:
+    """What was found, but for spans that are mentions of other kinds, which a model that tells them apart drops."""
+    others = [
+        {(e["start"], e["end"]) for e in s["entities"] if e.get("mention", "name") not in (part.mentions or ())}
+        for s in whole[: len(found)]
+    ]
+    return [[e for e in row if (e.start, e.end) not in of] for row, of in zip(found, others, strict=True)]
 
 
 def read(root: Path, part: Part, splitter: str) -> list[dict[str, Any]]:

@@ -32,11 +32,22 @@ def found(entities) -> set[tuple[str, str]]:
 
 
 def test_it_finds_nested_entities_of_general_and_biomedical_english(ner):
-    assert {("person", "The mayor of New York"), ("place", "New York"), ("place", "London")} <= found(ner(GENERAL))
+    every = ner(GENERAL, mentions=["name", "nominal"])
+    assert {("person", "The mayor of New York"), ("place", "New York"), ("place", "London")} <= found(every)
+    names = ner(GENERAL)  # what is shown without being asked
+    assert names == [e for e in every if e["mention"] == "name"] and ("place", "London") in found(names)
     assert {("protein", "STAT5"), ("cell_type", "activated T cells")} <= found(ner(BIOMEDICAL))
     assert {("DNA", "IL-2 promoter"), ("protein", "IL-2")} <= found(ner("CD28 activates the IL-2 promoter."))
     for text in (GENERAL, BIOMEDICAL):
         assert all(text[e["start"] : e["end"]] == e["word"] for e in ner(text))
+
+
+def test_it_tells_names_from_nominals_and_pronouns(ner):
+    text = "Maria Gonzalez visited the museum in Cairo, and she liked it."
+    kinds = {e["word"]: e["mention"] for e in ner(text, mentions=["name", "nominal", "pronoun"])}
+    assert kinds["Maria Gonzalez"] == kinds["Cairo"] == "name" and kinds["she"] == "pronoun"
+    assert kinds["the museum in Cairo"] == "nominal" or kinds["the museum"] == "nominal"
+    assert {e["word"] for e in ner(text)} == {word for word, kind in kinds.items() if kind == "name"}
 
 
 def test_no_name_no_network_no_warning(ner, caplog):
