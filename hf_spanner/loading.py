@@ -13,7 +13,6 @@ from .default import folder_of
 from .errors import in_one_sentence
 from .foreign import check_config, check_tokenizer, check_weights
 from .modeling.configuration_nested_ner import NestedNerConfig
-from .modeling.decoding import thresholds_of
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 
@@ -111,7 +110,7 @@ def load_config(name: str, revision: str | None = None, token: str | None = None
                 f"{name} is a {saved.model_type!r} checkpoint of another task; what is needed is a nested NER model, "
                 "for example one trained with `hf-spanner train`."
             )
-        thresholds_of(saved.threshold, saved.labels)
+        saved.thresholds(saved.threshold)
     return saved
 
 

@@ -58,7 +58,8 @@ class Part:
     @property
     def title(self) -> str:
         kinds = "" if self.mentions is None else f", {' and '.join(self.mentions)}s"
-        return f"{self.corpus}, {self.split}{kinds}"
+        some = "" if self.limit is None else f", the first {self.limit:,}"
+        return f"{self.corpus}, {self.split}{some}{kinds}"
 
 
 GENERAL = ("person", "organization", "place", "time", "event", "object", "abstract", "substance", "animal", "plant")
@@ -73,8 +74,8 @@ PARTS = [
     Part("wikigold", "test", ["name"], "flat"),
     Part("uner_en", "validation", ["name"], "flat"),
     Part("uner_en", "test", ["name"], "flat"),
-    Part("btc", "test", ["name"], "flat"),
-    Part("crossner", "test", ["name"], "flat"),
+    Part("btc", "test", ["name"], "flat", limit=1000),
+    Part("crossner", "test", ["name"], "flat", limit=1000),
 ]
 
 
