@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument(
         "--limits", default=str(CARDS / "default_limits.md"), help="what the card says of its mistakes"
     )
-    parser.add_argument("--tolerance", type=float, default=0.003, help="F1 on validation given away for precision")
+    parser.add_argument("--tolerance", type=float, default=0.003, help="F1 on GUM given away for precision")
     args = parser.parse_args()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     root = Path(args.data)
@@ -135,7 +135,8 @@ def choose(model, tokenizer, root: Path, tolerance: float) -> tuple[dict[str, fl
         found = predict_sentences(model, tokenizer, sentences, threshold=LEAST, overlap="any", mentions=part.mentions)
         answers = [sentence["entities"] for sentence in sentences]
         if part.chooses:
-            tuned = tune_threshold(found, answers, model.config.overlap, tolerance).threshold
+            given = tolerance if part.corpus == "gum" else 0  # nominals are many, and a newcomer sees what is wrong
+            tuned = tune_threshold(found, answers, model.config.overlap, given).threshold
             threshold |= dict.fromkeys(part.chooses, tuned)
             print(f"{part.title}: threshold {tuned:.2f}, before calibration")
         candidates += found
