@@ -26,6 +26,12 @@ def with_mention(label: str, mention: str | None) -> str:
     return label if mention is None else f"{label}:{mention}"
 
 
+def label_among(labels: Collection[str], type: str, mention: str | None) -> str:
+    """Which of a model's labels an entity has: that of its kind of mention, or, of a type without kinds, the type."""
+    name = with_mention(type, mention)
+    return name if name in labels else type
+
+
 def split_mention(name: str, mentions: Sequence[str] | None) -> tuple[str, str | None]:
     """Label and kind of mention from what a model calls them; a label without kinds has the first of `mentions`.
 
@@ -259,7 +265,7 @@ def entities_to_tensor(batch: list[list[Entity]], label2id: Mapping[str, int]) -
     rows = torch.full((len(batch), max(width, 1), 4), -1.0, dtype=torch.float64)
     for i, entities in enumerate(batch):
         for j, (start, end, label, score, mention) in enumerate(entities):
-            id = label2id.get(with_mention(label, mention), label2id.get(label))
+            id = label2id[label_among(label2id, label, mention)]
             rows[i, j] = torch.tensor([start, end, id, score], dtype=torch.float64)
     return rows
 

@@ -15,7 +15,7 @@ import torch
 from tqdm.auto import tqdm
 
 from .configuration_nested_ner import NestedNerConfig
-from .decoding import Entity, resolve_overlaps, split_mention, with_mention
+from .decoding import Entity, label_among, resolve_overlaps, split_mention
 from .subwords import Window, WordEncoder
 from .word_inputs import pad_word_inputs
 
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
 
 def _named(entity: Entity, labels: Collection[str]) -> bool:
     """Whether labels name an entity: its type, or the type's mentions of its kind (`person:name`)."""
-    return entity.label in labels or with_mention(entity.label, entity.mention) in labels
+    return label_among(labels, entity.label, entity.mention) in labels
 
 
 class TextEncoder:
@@ -151,7 +151,7 @@ def gold_entities(sentence: Mapping[str, Any], label2id: Mapping[str, int]) -> l
     words, rows = sentence["tokens"], []
     for entity in sentence["entities"]:
         start, end, label = entity["start"], entity["end"], entity["label"]
-        label = name if (name := with_mention(label, entity.get("mention"))) in label2id else label
+        label = label_among(label2id, label, entity.get("mention"))
         where = f"Entity {label!r} [{start}, {end}) of sentence {sentence.get('id')!r}"
         if not 0 <= start < end <= len(words):
             raise ValueError(

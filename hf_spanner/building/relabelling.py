@@ -16,7 +16,7 @@ import torch
 
 from ..loading import load_model
 from ..modeling.configuration_nested_ner import NestedNerConfig
-from ..modeling.decoding import Entity, split_mention, with_mention
+from ..modeling.decoding import label_among, split_mention
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.reading import Reader
 
@@ -83,8 +83,7 @@ def find_origins(
     spans: Counter[str] = Counter()
 
     def name(entity: Mapping[str, Any]) -> str:
-        full = with_mention(entity["label"], entity.get("mention"))
-        return full if full in labels else entity["label"]
+        return label_among(labels, entity["label"], entity.get("mention"))
 
     if new:
         chosen = [s for s in sentences if any(name(e) in seen for e in s["entities"])][:ENOUGH]
@@ -125,12 +124,7 @@ def best_of_spans(
     found = reader.read(reader.cut_sentences(words), batch_size, threshold=FLOOR, overlap="any")
     best_last = (sorted(entities, key=lambda entity: entity.score) for entities in found)
     known = set(model.config.labels)
-
-    def name(entity: Entity) -> str:
-        full = with_mention(entity.label, entity.mention)
-        return full if full in known else entity.label
-
-    return [{(entity.start, entity.end): name(entity) for entity in entities} for entities in best_last]
+    return [{(e.start, e.end): label_among(known, e.label, e.mention) for e in entities} for entities in best_last]
 
 
 @torch.no_grad()

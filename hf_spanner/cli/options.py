@@ -96,12 +96,6 @@ def add_data_arguments(parser: argparse.ArgumentParser, split: str = "test") -> 
     parser.add_argument("--split", default=split, help=f"which split to look at (default: {split})")
     parser.add_argument("--format", help="the data's format, if it cannot be told from the file")
     parser.add_argument("--resplit", choices=sorted(SPLITTERS), help="cut the data's words as this cuts raw text")
-    parser.add_argument(
-        "--batch-size",
-        type=int,
-        default=32,
-        help="windows of text read at once (default: 32); less if memory is short",
-    )
     add_device_arguments(parser)
 
 
@@ -109,6 +103,12 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=32,
+        help="windows of text read at once (default: 32); less if memory is short",
+    )
     parser.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda:1, mps")
     parser.add_argument("--dtype", choices=DTYPES, help="of the model's numbers (default: as they were saved)")
 

@@ -7,7 +7,7 @@ from ..analysis.probabilities import gold_probabilities
 from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..loading import load_model
-from ..modeling.decoding import with_mention
+from ..modeling.decoding import label_among
 from .options import add_data_arguments, device_options, make_parser, parse_with_data, say
 
 EPILOG = """\
@@ -53,7 +53,7 @@ def _with_known_labels(sentences: list[Sentence], known: set[str]) -> tuple[list
     kept: list[Sentence] = [
         {
             **s,
-            "entities": [e for e in s["entities"] if known & {e["label"], with_mention(e["label"], e.get("mention"))}],
+            "entities": [e for e in s["entities"] if label_among(known, e["label"], e.get("mention")) in known],
         }
         for s in sentences
     ]

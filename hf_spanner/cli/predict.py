@@ -94,12 +94,6 @@ def predict_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--label-map", metavar="LABEL=NAME,...", help="other names for labels, such as person=PER")
     add_decoding_arguments(parser)
-    parser.add_argument(
-        "--batch-size",
-        type=int,
-        default=32,
-        help="windows of text read at once (default: 32); less if memory is short",
-    )
     add_device_arguments(parser)
     return parser
 
