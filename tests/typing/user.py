@@ -19,6 +19,7 @@ from hf_spanner import (
     NestedNerCollator,
     NestedNerConfig,
     NestedNerDataset,
+    NestedNerMetrics,
     NestedNerOutput,
     NestedNerPipeline,
     NestedNerPreTrainedModel,
@@ -93,6 +94,7 @@ assert_type(dataset[0], dict[str, Any])
 assert_type(dataset.gold(), list[list[Entity]])
 batch = NestedNerCollator(tokenizer.pad_token_id)(dataset.items)
 assert_type(batch, dict[str, torch.Tensor])
+assert_type(NestedNerMetrics(model.config, dataset).found, list[list[Entity]])
 output = model(**batch)
 assert_type(output, NestedNerOutput)
 assert_type(output.losses, dict[str, torch.Tensor] | None)
