@@ -63,8 +63,8 @@ def load_model(
 
     Args:
         name: a folder, a Hub id, or `"default"`.
-        labels: other labels than it was trained with; the layers whose size depends on them start at random, all
-            others as they were trained.
+        labels: other labels than it was trained with: those it knows by that name go on as they were trained, new
+            ones start at random (`hf-spanner train --model` starts them from what the model sees in their entities).
         revision, token: passed to the Hub.
         device: where it goes, as [`find_device`] knows it; None for the CPU.
         dtype: of its numbers, such as `"bfloat16"`; None as they were saved.
@@ -72,7 +72,12 @@ def load_model(
     """
     place = None if device is None else find_device(device)  # before anything is read
     name, loading = folder_of(name), {} if dtype is None else {"dtype": dtype}
-    model = _load_model(name, revision, token, labels, config, **loading)
+    model = _load_model(name, revision, token, config, **loading)
+    if labels is not None:
+        from .building.relabelling import Origin, relabel  # here, because it loads models itself
+
+        known = set(model.config.labels)
+        model = relabel(model, [Origin(label, label if label in known else None, 0, 0) for label in labels])
     if place is not None:
         model.to(place)  # type: ignore[arg-type]
     return model, _load_tokenizer(name, revision, token)
@@ -118,19 +123,14 @@ def _load_model(
     name: str,
     revision: str | None,
     token: str | None,
-    labels: list[str] | None = None,
     config: dict[str, Any] | None = None,
     **loading: Any,
 ) -> NestedNerPreTrainedModel:
     saved = load_config(name, revision, token, **(config or {}))
-    if labels is not None:
-        saved = saved.with_labels(labels)
     hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
         check_weights(name)
-        model: NestedNerPreTrainedModel = AutoModelForNestedNer.from_pretrained(
-            name, config=saved, ignore_mismatched_sizes=labels is not None, **hub, **loading
-        )
+        model: NestedNerPreTrainedModel = AutoModelForNestedNer.from_pretrained(name, config=saved, **hub, **loading)
     return model
 
 

@@ -14,6 +14,7 @@ from hf_spanner.building.relabelling import (
     label_dimensions,
     relabel,
 )
+from hf_spanner.loading import load_model
 
 
 def test_rows_of_labels_by_hand():
@@ -89,3 +90,15 @@ def test_a_type_with_kinds_is_a_mixture_of_them(span_ner):
     old, rows = span_ner.scorer.linear.weight, new.scorer.linear.weight
     torch.testing.assert_close(rows[1], 0.25 * old[1] + 0.75 * old[2])
     assert torch.equal(rows[0], old[0])
+
+
+def test_a_model_loaded_for_other_labels_keeps_those_it_knows_wherever_they_stand(span_ner, tokenizer, tmp_path):
+    """As many labels as before: the layers fit, and yet a new name must not get another label's weights."""
+    span_ner.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    new = ["fresh", *LABELS[:-1]]
+    loaded, _ = load_model(str(tmp_path), labels=new, dtype="bfloat16")
+    assert loaded.config.labels == new and not loaded.training and loaded.dtype == torch.bfloat16
+    before, after = span_ner.scorer.linear.weight.bfloat16(), loaded.scorer.linear.weight
+    assert torch.equal(after[2:], before[1:-1])  # row 0 is none
+    assert torch.equal(after[0], before[0]) and not torch.equal(after[1], before[1])
