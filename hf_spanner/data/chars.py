@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .schema import Entity, ReadReport, Sentence, short
 
@@ -14,12 +14,13 @@ Splitter = str | Callable[[str], list[tuple[int, int]]]
 
 
 class CharSpan(NamedTuple):
-    """A labelled span `[start, end)` in characters, and where it is written if that is not where its text is."""
+    """A labelled span `[start, end)` in characters; where it is written, if not where its text is; its kind."""
 
     start: int
     end: int
     label: str
     where: str = ""
+    mention: str | None = None
 
 
 CharSpans = Iterable[CharSpan | tuple[int, int, str]]
@@ -82,9 +83,9 @@ def chars_to_words(
     pieces = _cut(words, spans) if on_misaligned == "split" else words
     starts, ends = [start for start, _ in words], [end for _, end in words]
     piece_starts, piece_ends = [start for start, _ in pieces], [end for _, end in pieces]
-    entities = []
+    entities: list[Entity] = []
     for span in spans:
-        start, end, label, _ = span
+        start, end = span.start, span.end
         first, last = _covered(starts, ends, start, end)
         if first > last:
             report.lose("mention without a word", _say(text, span))
@@ -102,7 +103,9 @@ def chars_to_words(
             done = "the word was cut there" if on_misaligned == "split" else "expanded to the whole word"
             report.change(f"boundary inside a word, {done}", f"{mention} to {whole}")
         first, last = _covered(piece_starts, piece_ends, start, end)
-        entities.append(Entity(start=first, end=last + 1, label=label))
+        entities.append(Entity(start=first, end=last + 1, label=span.label))
+        if span.mention is not None:
+            entities[-1]["mention"] = span.mention
     return [text[start:end] for start, end in pieces], entities
 
 
@@ -130,11 +133,13 @@ def document_to_sentences(
     id: str,
     doc_id: str | None,
     where: str = "",
+    further: Mapping[str, Any] | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of one annotated text: the whole ("none"), or one for each line that holds a word ("newline").
 
     A mention that crosses a line break joins the lines it touches, for a long sentence is better than a lost mention.
-    The lines of a text are one document, called by the text's id if nobody knows its name.
+    The lines of a text are one document, called by the text's id if nobody knows its name. `further` holds columns
+    that each sentence has.
     """
     to_words = partial(
         chars_to_words,
@@ -145,7 +150,7 @@ def document_to_sentences(
     )
     if options.split_sentences == "none":
         tokens, entities = to_words(text, char_spans)
-        yield report.keep(id, doc_id, tokens, entities, where)
+        yield report.keep(id, doc_id, tokens, entities, where, further)
         return
 
     trimmed = list(_trimmed(text, char_spans, report, where))
@@ -160,7 +165,7 @@ def document_to_sentences(
     for (start, end), spans in zip(pieces, spans_of_piece, strict=True):
         tokens, entities = to_words(text[start:end], spans)
         if tokens:
-            yield report.keep(f"{id}.{number}", id if doc_id is None else doc_id, tokens, entities, where)
+            yield report.keep(f"{id}.{number}", id if doc_id is None else doc_id, tokens, entities, where, further)
             number += 1
 
 
@@ -179,8 +184,8 @@ def _join_lines(text: str, spans: Iterable[CharSpan], report: ReadReport) -> lis
 
 def _trimmed(text: str, spans: CharSpans, report: ReadReport, where: str) -> Iterator[CharSpan]:
     """The spans without white space at their ends, each with its place; an impossible span is an error."""
-    for start, end, label, place in (CharSpan(*span) for span in spans):
-        place = place or where
+    for span in (CharSpan(*span) for span in spans):
+        start, end, label, place = span.start, span.end, span.label, span.where or where
         if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
             raise ValueError(
                 f"{place or 'text'}: character span [{short(start)}, {short(end)}) of label {short(label)} does not "
@@ -191,7 +196,8 @@ def _trimmed(text: str, spans: CharSpans, report: ReadReport, where: str) -> Ite
         if mention.isspace():
             report.lose("mention without a word", _say(text, CharSpan(start, end, label, place)))
         else:
-            yield CharSpan(end - len(mention.lstrip()), start + len(mention.rstrip()), label, place)
+            start, end = end - len(mention.lstrip()), start + len(mention.rstrip())
+            yield span._replace(start=start, end=end, where=place)
 
 
 def _say(text: str, span: CharSpan) -> str:

@@ -84,9 +84,15 @@ def text_sentences(
     entities = record[key]
     if not isinstance(entities, list):
         raise ValueError(f"{where}: the entities are {short(entities)}, expected a list; write [] for none.")
-    count_others(record, key, TEXT_ENTITY_KEYS, report, where)
+    beside = {name: record.get(name) for name in ("flat", "corpus")}
+    if key != "labels" and _are_labels(record.get("labels")):  # those it is annotated with; else they are entities
+        beside["labels"] = record["labels"]
+    further = _further(beside, report, where)
+    others = tuple(name for name in TEXT_ENTITY_KEYS if name not in further)
+    count_others(record, key, others, report, where)
     spans = [_char_span(entity, report, where) for entity in entities]
-    yield from document_to_sentences(text, spans, report, options, id=id, doc_id=document(record, where), where=where)
+    doc_id = document(record, where)
+    yield from document_to_sentences(text, spans, report, options, id=id, doc_id=doc_id, where=where, further=further)
 
 
 def _char_span(entity: Any, report: ReadReport, where: str) -> CharSpan:
@@ -96,8 +102,8 @@ def _char_span(entity: Any, report: ReadReport, where: str) -> CharSpan:
         names = [next((name for name in known if entity.get(name) is not None), None) for known in _SPAN_FIELDS]
         if None not in names:
             start, end, label = names
-            count_fields(entity, {str(name) for name in names}, report, where)
-            return CharSpan(entity[start], entity[end], entity[label])
+            count_fields(entity, {"mention", *map(str, names)}, report, where)
+            return CharSpan(entity[start], entity[end], entity[label], mention=entity.get("mention"))
     raise ValueError(
         f"{where}: entity {short(entity)} has to be [start, end, label] or an object with 'start', 'end' and 'label'."
     )

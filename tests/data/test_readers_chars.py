@@ -266,3 +266,29 @@ def test_label_studio_minimal_form(tmp_path):
 def test_label_studio_span_out_of_range_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"a\.json:1\[0\]: character span \[0, 99\)"):
         studio(tmp_path / "a.json", task("Ann", [region(0, 99, "PER")]))
+
+
+def test_what_a_text_says_of_itself_is_kept_in_every_line(tmp_path):
+    """Kinds of mention, and `labels`, `flat` and `corpus`: once they were read with words alone."""
+    record = {
+        "text": "Anna left .\nthe mayor stayed .",
+        "entities": [
+            {"start": 0, "end": 4, "label": "PER", "mention": "name"},
+            {"start": 12, "end": 21, "label": "PER", "mention": "nominal"},
+            [12, 28, "EVENT"],
+        ],
+        "labels": ["PER", "EVENT"],
+        "flat": True,
+        "corpus": "ours",
+    }
+    path = tmp_path / "train.jsonl"
+    path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    (first, second), report = read_file(path, split_sentences="newline")
+    assert first["entities"] == [{"start": 0, "end": 1, "label": "PER", "mention": "name"}]
+    assert second["entities"] == [
+        {"start": 0, "end": 2, "label": "PER", "mention": "nominal"},
+        {"start": 0, "end": 3, "label": "EVENT"},
+    ]
+    for sentence in (first, second):
+        assert (sentence["labels"], sentence["flat"], sentence["corpus"]) == (["PER", "EVENT"], True, "ours")
+    assert not report.lost and not report.ignored
