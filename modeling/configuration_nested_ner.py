@@ -77,7 +77,8 @@ class NestedNerConfig(PreTrainedConfig):
         word_pooling: how a word's vector is made from its sub-words: `"max"`, `"mean"` or `"first"`.
         word_splitter: how raw text is cut into words: `"compound"`, `"fine"` or `"whitespace"` (see `words.py`).
         overlap: which predictions may stand together: `"flat"`, `"nested"` (no crossing) or `"any"`.
-        threshold: the least score of a prediction: one number, a dict by label, or None (it must beat "none").
+        threshold: the least score of a prediction: one number, a dict by type or kind of mention (`person:name`), or
+            None (it must beat "none").
         calibration: points (score, share of right answers) of a rising line that makes scores mean something; None
             for scores as they are. `threshold` is in calibrated scores.
         mentions: the kinds of mention that the model tells apart, such as `["name", "nominal", "pronoun"]`: its label
@@ -275,9 +276,15 @@ class NestedNerConfig(PreTrainedConfig):
         return [types[split_mention(label, self.mentions)[0]] for label in self.labels]
 
     def thresholds(self, threshold: float | Mapping[str, float] | None) -> list[float | None]:
-        """One threshold for each label, from one number or a mapping that names some of the types."""
-        limits = thresholds_of(threshold, self.types)
-        return limits if self.label_types is None else [limits[number] for number in self.label_types]
+        """One threshold for each label, from one number or a mapping that names some of the types, or of the labels of
+        one kind of mention (`person:name`), which go before their type."""
+        names = list(dict.fromkeys((*self.types, *self.labels)))
+        limits = dict(zip(names, thresholds_of(threshold, names), strict=True))
+        types = [split_mention(label, self.mentions)[0] for label in self.labels]
+        return [
+            limits[kind] if limits[label] is None else limits[label]
+            for label, kind in zip(self.labels, types, strict=True)
+        ]
 
     def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
         """Refuse kinds of mention that the model does not tell apart."""

@@ -67,13 +67,15 @@ def tune_threshold(
         candidates: scored entities per sentence, before overlaps are resolved.
         references: the gold entities.
         overlap: the policy under which the model will predict.
-        tolerance: how much F1 may be given away for a higher threshold, and with it precision.
+        tolerance: how much F1 may be given away for a higher threshold, and with it precision; if it is negative, for
+            a lower one, and recall.
     """
     scores, correct, _ = answers(candidates, references, overlap)
     choices = _choices(scores, correct)
     support = _support(references)
     f1 = [2 * right / max(kept + support, 1) for _, kept, right in choices]
-    chosen = next(i for i, value in enumerate(f1) if value >= max(f1) - tolerance)  # the highest come first
+    good = [i for i, value in enumerate(f1) if value >= max(f1) - abs(tolerance)]  # the highest come first
+    chosen = good[0] if tolerance >= 0 else good[-1]
     return Tuned(choices[chosen][0], f1[chosen])
 
 

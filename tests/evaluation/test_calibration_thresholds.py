@@ -88,6 +88,8 @@ def test_no_other_threshold_is_better(found, overlap, data):
     assert best.f1 == pytest.approx(max(f1_at(t, found, gold, overlap) for t in tried))
     careful = tune_threshold(found, gold, overlap, tolerance=0.1)
     assert careful.threshold >= best.threshold and careful.f1 >= best.f1 - 0.1 - 1e-12
+    generous = tune_threshold(found, gold, overlap, tolerance=-0.1)
+    assert generous.threshold <= best.threshold and generous.f1 >= best.f1 - 0.1 - 1e-12
     each = tune_thresholds(found, gold, ["A", "B"], overlap)
     assert each.f1 == pytest.approx(f1_at(each.threshold, found, gold, overlap))
     assert each.f1 >= best.f1 - 1e-12

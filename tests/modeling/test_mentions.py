@@ -47,8 +47,10 @@ def test_a_configuration_knows_types_and_kinds():
     )
     assert config.types == ["PER", "ORG"] and config.label_types == [0, 1, 0]
     assert config.thresholds({"PER": 0.4}) == [0.4, None, 0.4] and config.thresholds(0.3) == [0.3] * 3
-    with pytest.raises(ValueError, match="unknown label 'PER:name'"):
-        config.thresholds({"PER:name": 0.4})
+    assert config.thresholds({"PER": 0.4, "PER:name": 0.2, "ORG": 0.3}) == [0.4, 0.3, 0.2]  # a kind before its type
+    assert config.thresholds({"PER:name": 0.0}) == [None, None, 0.0]
+    with pytest.raises(ValueError, match="unknown label 'ORG:name'"):
+        config.thresholds({"ORG:name": 0.4})
     assert config.with_labels(["PER:name", "GPE"]).mentions == KINDS
     assert config.with_labels(["PER", "GPE"]).mentions is None  # nothing is left to tell apart
     plain = SpanNerConfig(encoder_config=encoder_config("bert", 50).to_dict(), labels=["a:b", "c"])
