@@ -1,7 +1,7 @@
 # Everything runs inside .venv, which every target builds by itself; a machine needs Python >= 3.10 and make.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-oldest mutants style quality clean
+.PHONY: help demo docs test test-slow test-oldest mutants style quality clean
 
 PYTHON ?= python3
 RUN := .venv/bin/python
@@ -50,6 +50,9 @@ mutants: .venv/.installed  ## whether the tests notice the mistakes of tests/mut
 style: .venv/.installed  ## format the code and fix what ruff can fix
 	$(RUN) -m ruff format .
 	$(RUN) -m ruff check --fix .
+
+docs: .venv/.installed  ## the documentation, into site/: strict, no network
+	NO_MKDOCS_2_WARNING=1 $(TEST_ENV) $(RUN) -m mkdocs build --strict -q -d site
 
 quality: .venv/.installed  ## check format, lint and types, change nothing
 	$(RUN) -m ruff format --check .

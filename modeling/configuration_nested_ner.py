@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
 
-from .decoding import Calibration, check_overlap, split_mention, thresholds_of
+from .decoding import Calibration, Trim, check_overlap, split_mention, thresholds_of
 from .word_inputs import WordInputs
 from .words import SPLITTERS
 
@@ -84,6 +84,8 @@ class NestedNerConfig(PreTrainedConfig):
         mentions: the kinds of mention that the model tells apart, such as `["name", "nominal", "pronoun"]`: its label
             `person:nominal` is the type `person` and the kind `nominal`. Of a label without a kind it is the first.
         shown_mentions: the kinds that the pipeline shows if it is not told which; None for all.
+        trim: words that names do not begin or end with where names alone are looked for, `{"mentions": ["name"],
+            "before": ["the"], "after": ["'s"]}`: of a model that was taught whole phrases ("[the Bank of England]").
         context_sentences: how many neighbouring sentences of the same document are read, on either side, for context.
         multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
         exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
@@ -133,6 +135,7 @@ class NestedNerConfig(PreTrainedConfig):
     calibration: list[list[float]] | None = None
     mentions: list[str] | None = None
     shown_mentions: list[str] | None = None
+    trim: dict[str, list[str]] | None = None
     context_sentences: int = 0
     multi_label: bool = False
     exclusive_labels: bool = False
@@ -185,6 +188,10 @@ class NestedNerConfig(PreTrainedConfig):
         if self.mentions is not None:
             check_labels(self.mentions, "mentions")
         self.check_mentions(self.shown_mentions, "shown_mentions")
+        if self.trim is not None:
+            if not isinstance(self.trim, dict) or "mentions" not in self.trim or set(self.trim) - set(Trim._fields):
+                raise ValueError(f"trim={self.trim!r} must have `mentions`, and may have `before` and `after`.")
+            self.check_mentions(self.trim["mentions"], "trim")
 
     def check_choice(self, name: str, choices: Iterable[str]) -> None:
         """Refuse a value that is not one of `choices`."""
@@ -241,7 +248,7 @@ class NestedNerConfig(PreTrainedConfig):
         config.label2id = {label: index for index, label in config.id2label.items()}
         config.drop_calibration()
         if not any(split_mention(label, config.mentions)[0] != label for label in labels):
-            config.mentions = config.shown_mentions = None
+            config.mentions = config.shown_mentions = config.trim = None
         if isinstance(config.threshold, dict):
             config.threshold = type(config).threshold
         return config

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 OVERLAPS = ("flat", "nested", "any")
+SENTENCE_ENDS = (".", "!", "?", ":", ";", "“", '"')
 
 
 class Entity(NamedTuple):
@@ -128,6 +129,36 @@ def _without_crossings(ranked: Collection[Entity]) -> list[Entity]:
                 first_end[right], last_start[right] = min(first_end[right], end), max(last_start[right], start)
             left, right = left // 2, right // 2
     return kept
+
+
+class Trim(NamedTuple):
+    """Words that entities do not begin or end with where kinds of mention without them are looked for (names)."""
+
+    mentions: Sequence[str]  # these kinds
+    before: Sequence[str] = ()  # "the", as it is written; where a sentence begins in capitals, too
+    after: Sequence[str] = ()  # "'s", one word or cut in two
+
+    def applies(self, mentions: Collection[str] | None) -> bool:
+        """Whether these kinds alone are looked for; of a noun phrase the article is part."""
+        return mentions is not None and set(mentions) <= set(self.mentions)
+
+    def __call__(self, entities: Iterable[Entity], words: Sequence[str]) -> list[Entity]:
+        """The entities without these words, in text order; of those that become the same the best is kept."""
+        return resolve_overlaps((self._cut(entity, words) for entity in entities), "any")
+
+    def _cut(self, entity: Entity, words: Sequence[str]) -> Entity:
+        start, end = entity.start, entity.end
+        while end - start > 1:
+            word, opens = words[start], start == 0 or words[start - 1] in SENTENCE_ENDS
+            if word in self.before or opens and word.lower() in self.before:
+                start += 1
+            elif words[end - 1] in self.after:
+                end -= 1
+            elif end - start > 2 and "".join(words[end - 2 : end]) in self.after:
+                end -= 2
+            else:
+                break
+        return entity._replace(start=start, end=end)
 
 
 def best_labels(entities: Iterable[Entity]) -> list[Entity]:

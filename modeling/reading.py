@@ -15,7 +15,7 @@ import torch
 from tqdm.auto import tqdm
 
 from .configuration_nested_ner import NestedNerConfig
-from .decoding import Entity, label_among, resolve_overlaps, split_mention
+from .decoding import Entity, Trim, label_among, resolve_overlaps, split_mention
 from .subwords import Window, WordEncoder
 from .word_inputs import pad_word_inputs
 
@@ -31,6 +31,8 @@ class Reading(NamedTuple):
     items: list[dict[str, Any]]
     labels: Collection[str] | None = None  # if entities with other labels are not looked at
     mentions: Collection[str] | None = None  # nor those of other kinds
+    words: Sequence[str] = ()  # for `trim`
+    trim: Trim | None = None
 
     def join(self, found: Iterable[list[Entity]], overlap: str) -> list[Entity]:
         """The text's entities from those of its windows."""
@@ -38,7 +40,10 @@ class Reading(NamedTuple):
             found = [[entity for entity in entities if entity.mention in self.mentions] for entities in found]
         if self.labels is not None:
             found = [[entity for entity in entities if _named(entity, self.labels)] for entities in found]
-        return merge_windows(self.windows, found, overlap)
+        entities = merge_windows(self.windows, found, overlap)
+        if self.trim is not None and self.trim.applies(self.mentions):
+            entities = self.trim(entities, self.words)
+        return entities
 
 
 def _named(entity: Entity, labels: Collection[str]) -> bool:
@@ -79,7 +84,8 @@ class TextEncoder:
             mentions: the kinds of mention that are looked at, if not all.
         """
         overlap = self.config.reach().overlap(self.words.capacity) if stride is None else stride
-        reading = Reading(self.words.windows(words, overlap), [], labels, mentions)
+        trim = None if self.config.trim is None else Trim(**self.config.trim)
+        reading = Reading(self.words.windows(words, overlap), [], labels, mentions, words, trim)
         for window in reading.windows:
             item: dict[str, Any] = self.words.encode(words, window, before, after, pos)
             if entities is not None:

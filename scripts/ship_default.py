@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 import yaml
-from default_data import Corpus
+from default_data import TRIM, Corpus
 from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
@@ -107,7 +107,7 @@ def main() -> None:
     require_matplotlib()
     if not args.keep:
         model, tokenizer = load_model(args.run)
-        model.config.mentions, model.config.shown_mentions = MENTIONS, SHOWN
+        model.config.mentions, model.config.shown_mentions, model.config.trim = MENTIONS, SHOWN, TRIM
         save_compact(model, tokenizer, FOLDER)
     model, tokenizer = load_model(str(FOLDER))  # as everybody will load it
     model.config.drop_calibration()

@@ -68,9 +68,11 @@ def load_nested_ner(
 
     What could not be kept is logged as a warning of the logger "hf_spanner"; use `read_file` to hold it in your hands.
 
-    >>> data = load_nested_ner("my_corpus/")  # doctest: +SKIP
-    >>> data["train"][0]["entities"]  # doctest: +SKIP
+    ```python
+    >>> data = load_nested_ner("my_corpus/")
+    >>> data["train"][0]["entities"]
     [{'start': 0, 'end': 2, 'label': 'DNA'}]
+    ```
     """
     data, reports = load_with_reports(source, format, splits, labels, splitter, **options)
     for report in reports.values():

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from tests_support import LABELS, encoder_config, make_batch, without_gold
 
 import hf_spanner
+from hf_spanner.loading import load_config, load_model, pipeline
 from hf_spanner.modeling.decoding import (
     Entity,
+    Trim,
     entities_to_tensor,
     span_candidates,
     split_mention,
@@ -171,3 +173,43 @@ def test_a_model_that_does_not_know_says_so(tokenizer):
     with pytest.raises(ValueError, match=r"mentions=\['name'\]: this model does not tell kinds of mention apart"):
         ner("New York", mentions="name")
     assert all("mention" not in e for e in ner("New York", threshold=0.0))
+
+
+def test_names_lose_articles_and_possessives_where_names_alone_are_looked_for():
+    trim = Trim(["name"], before=["the"], after=["'s"])
+    words = "The Bank of England met Bush ' s aides in The Hague and the the .".split()
+
+    def cut(start, end):
+        return trim([Entity(start, end, "X")], words)[0][:2]
+
+    assert cut(0, 4) == (1, 4)  # a sentence begins with it
+    assert cut(10, 12) == (10, 12)  # inside a sentence it is part of a name
+    assert cut(5, 8) == (5, 6)  # the possessive is cut in two
+    assert cut(13, 15) == (14, 15)  # one word stays
+    assert trim.applies({"name"}) and not trim.applies(["name", "nominal"]) and not trim.applies(None)
+
+
+def test_of_entities_that_are_the_same_when_trimmed_the_best_is_kept():
+    trim = Trim(["name"], before=["the"])
+    found = trim([Entity(0, 2, "X", 0.5), Entity(1, 2, "X", 0.8), Entity(1, 2, "Y", 0.3)], ["the", "Hague"])
+    assert found == [Entity(1, 2, "X", 0.8), Entity(1, 2, "Y", 0.3)]
+
+
+def test_the_pipeline_trims_names_and_no_phrases(tmp_path):
+    model, tokenizer = load_model("default")
+    model.config.trim = {"mentions": ["name"], "before": ["the"], "after": ["'s"]}
+    ner = pipeline(model, tokenizer)
+    text = "He works for the University of Zurich."
+    names = [e["word"] for e in ner(text, mentions="name")]
+    assert "University of Zurich" in names and "the University of Zurich" not in names
+    assert "the University of Zurich" in [e["word"] for e in ner(text, mentions=["name", "nominal"])]
+    model.save_pretrained(tmp_path)
+    assert load_config(str(tmp_path)).trim == model.config.trim
+
+
+@pytest.mark.parametrize(
+    "trim", [{"before": ["the"]}, {"mentions": ["name"], "inside": []}, {"mentions": ["noun"]}, []]
+)
+def test_a_trim_that_means_nothing_is_refused(trim):
+    with pytest.raises(ValueError, match="trim"):
+        SpanNerConfig(labels=["PER:name", "PER:nominal"], mentions=["name", "nominal"], trim=trim)
