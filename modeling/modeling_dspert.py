@@ -252,6 +252,6 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
             never[0] = 0.0  # surely none
         output.logits = on_word_grid(logits, offsets, max_span, never)
         if output.span_representations is not None:
-            blank = torch.zeros_like(output.span_representations[0, 0, 0])
-            output.span_representations = on_word_grid(output.span_representations, offsets, max_span, blank)
+            nothing = torch.full_like(output.span_representations[0, 0, 0], torch.nan)
+            output.span_representations = on_word_grid(output.span_representations, offsets, max_span, nothing)
         return output
