@@ -139,7 +139,9 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
         self.tagger: TaggingHead | None = None
         if "seq" in config.heads:
-            self.tagger = TaggingHead(config.hidden_size, len(config.labels), config.dropout, config.use_crf)
+            self.tagger = TaggingHead(
+                config.hidden_size, len(config.labels), config.dropout, config.use_crf, config.crf_loss
+            )
 
     def make_encoder(self, config: Any) -> Any:
         """The encoder with random weights; its output has `last_hidden_state (B, S, d)`."""
