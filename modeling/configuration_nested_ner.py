@@ -104,9 +104,9 @@ class NestedNerConfig(PreTrainedConfig):
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.
-        crf_loss: `"word"`, the CRF's negative log-likelihood by word, as large as a softmax's loss; or `"sentence"`, of a
-            sentence as a whole (Eq. 10 of Ji et al.), as many times larger as sentences have words: in a bundle α = 0.1
-            then weighs the tags as much as 0.1·n / (0.1·n + 0.9) does by word, with n words a sentence.
+        crf_loss: `"word"`, the CRF's negative log-likelihood by word, as large as a softmax's loss; or `"sentence"`,
+            of a sentence as a whole (Eq. 10 of Ji et al.), as many times larger as sentences have words. With n words
+            a sentence α then weighs the tags of a bundle as α·n / (α·n + 1 - α) does by word: 0.1 as 0.7 of 20 words.
         loss_reduction: `"span"`, the mean over the spans (of a tagging head: the words) of a batch, or `"sentence"`:
             their sum, averaged over sentences. With batches of similar length the former weighs a span of a short
             sentence many times more.

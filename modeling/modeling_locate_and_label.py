@@ -52,8 +52,8 @@ class LocateAndLabelConfig(NestedNerConfig):
         filter_threshold: the least probability of a seed that is kept (the authors' 1/6; for KBP17 1/2).
         soft_nms_decay: u, by which a score falls beside a better one; 1: no Soft-NMS.
         soft_nms_iou: k, the IoU from which on it does.
-        all_sizes: propose seeds of all sizes up to L when reading, and of `windows` in training alone: so do the authors
-            when they evaluate.
+        all_sizes: propose seeds of all sizes up to L when reading, and of `windows` in training alone, as the authors
+            do when they evaluate.
         threshold: δ, the least score after that.
         dropout: before filter, regressor and classifier, and on the inputs below.
         last_layers: how many of the encoder's last layers are averaged; the authors take 4.

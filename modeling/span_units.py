@@ -1,7 +1,7 @@
 """Spans over sub-words (the unit of DSpERT's code): from words to sub-words for training, and back to predict.
 
-For approaches with a setting `span_unit`: `in_subwords`, score the spans of these, `gold_in_subwords` for the loss, and
-the output `on_words`.
+For approaches with a setting `span_unit`: `in_subwords`, score the spans of these, `gold_in_subwords` for the loss,
+and the output `on_words`.
 """
 
 import dataclasses

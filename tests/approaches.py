@@ -56,7 +56,12 @@ ROWS = [
     Row("span_ner-multi_label", "span_ner", {"multi_label": True}),
     Row("span_ner-ffn", "span_ner", {"ffn_size": 24, "word_pooling": "mean"}),
     Row("bl_ner", "bl_ner"),
-    Row("bl_ner-seq-crf", "bl_ner", {"predict_from": "seq", "use_crf": True, "bundle_weight": 0.5, "crf_loss": "sentence"}, nested=False),
+    Row(
+        "bl_ner-seq-crf",
+        "bl_ner",
+        {"predict_from": "seq", "use_crf": True, "bundle_weight": 0.5, "crf_loss": "sentence"},
+        nested=False,
+    ),
     Row("dspert", "dspert", {"lstm_size": 64, "ffn_size": 64}, learning_rate=4e-3),
     Row("dspert-shallow", "dspert", {"span_depth": 0, "bilstm": "none", "ffn_size": 64}),
     Row(

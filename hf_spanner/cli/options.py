@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,6 +13,7 @@ import yaml
 from ..data.reshaping import of_mentions
 from ..data.schema import Sentence
 from ..data.splits import load_split
+from ..evaluation.groups import LENGTH, Bins
 from ..harmless import harmless
 from ..modeling.words import SPLITTERS
 
@@ -150,6 +151,21 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--representations", action="store_true", help="look at span representations too (Tables 4 and 5 of DSpERT)"
     )
+    add_length_bins(parser)
+
+
+def add_length_bins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--length-bins",
+        nargs="+",
+        metavar="WORDS",
+        help="score entities by these lengths, such as 1 2 3 4 5-9 10- (default: 1 2 3 4 5 6-10 11-)",
+    )
+
+
+def length_bins(ranges: Sequence[str] | None) -> Bins:
+    """The groups of lengths that were asked for, or the usual ones."""
+    return LENGTH if ranges is None else Bins.parse(ranges)
 
 
 REPORTERS = ("wandb", "tensorboard", "mlflow", "trackio", "comet_ml", "clearml", "swanlab", "dvclive", "codecarbon")

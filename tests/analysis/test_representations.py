@@ -76,7 +76,9 @@ def test_the_figures_are_those_of_all_pairs(name, tokenizer):
         sizes = [1] * n
         if name == "dspert-subword":
             sizes = [len(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in sentence["tokens"]]
-        cells = [(s, k) for s in range(n) for k in range(grid.shape[1]) if s + k < n and sum(sizes[s : s + k + 1]) <= 6]
+        cells = [
+            (s, k) for s in range(n) for k in range(grid.shape[1]) if s + k < n and sum(sizes[s : s + k + 1]) <= 6
+        ]
         spans |= {(i, s, s + k + 1): grid[s, k] for s, k in cells}
         entities += [(i, e["start"], e["end"], e["label"]) for e in sentence["entities"]]
     reached = [e for e in entities if e[:3] in spans]

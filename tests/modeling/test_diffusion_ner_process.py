@@ -1,7 +1,7 @@
 """The diffusion of boundaries and the matching of sets: identities, closed forms, hand-worked cases, oracles."""
 
-import math
 import itertools
+import math
 import sys
 
 import pytest
@@ -258,8 +258,8 @@ def test_words_that_do_not_exist_cost_nothing():
 
 
 def test_the_papers_objective_is_the_likelihood_of_the_right_words_alone():
-    """-log sigmoid(log 3) = -log 0.75 of the left word and -log sigmoid(0) = log 2 of the right one, as they are matched;
-    what the other words have is nobody's business."""
+    """-log sigmoid(log 3) = -log 0.75 of the left word and -log sigmoid(0) = log 2 of the right one, as they are
+    matched; what the other words have is nobody's business."""
     logits = torch.zeros(1, 2, 2)
     left, right = torch.full((1, 2, 3), 7.0), torch.full((1, 2, 3), -7.0)
     left[0, 1, 0], right[0, 1, 2] = torch.log(torch.tensor(3.0)), 0.0

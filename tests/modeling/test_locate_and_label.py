@@ -402,7 +402,9 @@ def test_offsets_and_the_proposals_they_move_come_out(tokenizer):
     row = torch.repeat_interleave(torch.arange(5), output.num_kept)
     moved = shift(Spans(row, *output.proposals.unbind(-1)), output.offsets, output.num_words)
     spans = {(r, *span) for r, rows in enumerate(output.spans.tolist()) for span in rows if span[0] >= 0}
-    assert {(r, s, e) for r, s, e in zip(*(x.tolist() for x in moved), strict=True)} == {(r, s, e) for r, s, e in spans}
+    assert {(r, s, e) for r, s, e in zip(*(x.tolist() for x in moved), strict=True)} == {
+        (r, s, e) for r, s, e in spans
+    }
 
 
 def test_bundled_heads_share_the_words(tokenizer):
