@@ -111,6 +111,7 @@ class NestedNerTrainer(Trainer):
         self._metrics = NestedNerMetrics(model_of(first).config)  # of the evaluation that runs, or ran last
         self._terms = LossTerms()  # since they were last logged
         self._epoch_terms = LossTerms()  # since the epoch began
+        self._epochs = LossByEpoch(self._loss_of_epoch)
         self._stages: list[TrainerCallback] = []  # of the training, as its arguments ask for them
         self._resumed_from: str | None = None  # the checkpoint, if training goes on from one
         self.predictions: dict[
@@ -121,6 +122,7 @@ class NestedNerTrainer(Trainer):
         self.recipe: dict[str, Any] = {}
         kwargs["data_collator"] = kwargs.get("data_collator") or collator_for(model_of(first), processing_class, args)
         kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
+        kwargs["callbacks"] = [*(kwargs.get("callbacks") or ()), self._epochs]
         train_dataset, eval_dataset = self.encode_training_data(train_dataset), self.encode(eval_dataset)
         self.choice = suit_arguments(args, model_of(first), train_dataset, eval_dataset)  # what nobody set
         super().__init__(
@@ -139,8 +141,7 @@ class NestedNerTrainer(Trainer):
         """Add the callbacks that the arguments ask for, in place of those that they asked for before."""
         for callback in self._stages:
             self.remove_callback(callback)
-        self._epochs = LossByEpoch(self._loss_of_epoch)
-        self._stages = [self._epochs]
+        self._stages = []
         if self.args.max_minutes is not None:  # before the average, which is shown when an evaluation is due
             self._stages.append(TimeBudget(0 if self.args.eval_strategy == "no" else _windows(self.eval_dataset)))
         if self.args.patience is not None:
