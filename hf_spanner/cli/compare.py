@@ -15,6 +15,7 @@ from ..report.several import verdicts
 from .options import (
     add_report_arguments,
     device_options,
+    joined,
     length_bins,
     looked_at,
     make_parser,
@@ -49,7 +50,8 @@ def main(argv: list[str] | None = None) -> int:
     splitter, lengths = one_splitter(args), length_bins(args.length_bins)
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, splitter)
     train = training_sentences(args, data, split, splitter)
-    sentences, kinds = looked_at(args, sentences)
+    first = System.runs_named(args.systems[0])[1][0]
+    sentences, kinds = looked_at(args, joined(sentences, args.join_subwords, first))
     gold = [sentence["entities"] for sentence in sentences]
     runs: dict[str, list[list[Mention]]] = {}
     places, described = {}, {}

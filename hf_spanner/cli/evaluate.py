@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from ..building.subwords import subword_counter
-from ..data import join_sentences, join_to_size, label_names
+from ..data import join_sentences, label_names
 from ..data.reshaping import of_mentions
 from ..data.splits import load_split
 from ..evaluation import format_groups, write_predictions
@@ -15,9 +14,11 @@ from ..metrics import format_scores
 from .options import (
     add_data_arguments,
     add_decoding_arguments,
+    add_join_subwords,
     add_length_bins,
     decoding_options,
     device_options,
+    joined,
     length_bins,
     make_parser,
     parse_with_data,
@@ -38,31 +39,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--join", type=int, default=1, metavar="N", help="read N neighbouring sentences of a document at once"
     )
-    parser.add_argument(
-        "--join-subwords",
-        type=int,
-        metavar="N",
-        help="read neighbouring sentences of a document at once, as many as have N sub-words together (DSpERT: 510)",
-    )
+    add_join_subwords(parser)
     parser.add_argument("--groups", action="store_true", help="also score by entity length, nesting, ...")
     add_length_bins(parser)
     parser.add_argument("--output", help="write the scores to this JSON file")
     parser.add_argument("--predictions", help="write the predicted entities to this JSONL file")
     args = parse_with_data(parser, argv)
+    if args.join != 1 and args.join_subwords is not None:
+        raise ValueError("--join counts sentences and --join-subwords their sub-words: leave one of them out.")
     options, lengths = decoding_options(args), length_bins(args.length_bins)
 
     model, tokenizer = load_model(args.model, **device_options(args))
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
-    if args.join_subwords is None:
-        sentences = list(join_sentences(sentences, [args.join]))
-    elif model.config.encoder_config is None or args.join != 1:
-        raise ValueError(
-            f"--join-subwords {args.join_subwords} is for a model with an encoder, and without --join, which counts "
-            "sentences."
-        )
-    else:
-        counter = subword_counter(tokenizer, model.config.max_word_subwords)
-        sentences = list(join_to_size(sentences, args.join_subwords, counter))
+    sentences = list(join_sentences(joined(sentences, args.join_subwords, args.model), [args.join]))
     if args.data_labels:
         labels = label_names(data)
         sentences = [{**sentence, "labels": labels} for sentence in sentences]

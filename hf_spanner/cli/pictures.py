@@ -12,7 +12,7 @@ from ..data.schema import Sentence
 from ..data.splits import load_split
 from ..loading import load_model
 from ..modeling.decoding import label_among
-from .options import add_data_arguments, device_options, make_parser, parse_with_data, say
+from .options import add_data_arguments, add_join_subwords, device_options, joined, make_parser, parse_with_data, say
 
 EPILOG = """\
 pictures:
@@ -28,6 +28,7 @@ pictures:
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("pictures", __doc__, EPILOG)
     add_data_arguments(parser)
+    add_join_subwords(parser)
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
     parser.add_argument("--output", required=True, help="the folder for the pictures")
     parser.add_argument(
@@ -41,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
 
     model, tokenizer = load_model(args.model, **device_options(args))
     sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
-    sentences = sentences[: args.max_sentences]
+    sentences = joined(sentences[: args.max_sentences], args.join_subwords, args.model)
     sentences, unknown = _with_known_labels(sentences, set(model.config.labels))
     if unknown:
         say(f"{unknown:,} entities have labels that the model does not know: they are left out.")

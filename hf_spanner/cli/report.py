@@ -11,6 +11,7 @@ from ..report import report_markdown, report_page
 from .options import (
     add_report_arguments,
     device_options,
+    joined,
     length_bins,
     listed,
     looked_at,
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     lengths = length_bins(args.length_bins)
     system = System.named(args.system, **device_options(args))
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
-    sentences, kinds = looked_at(args, sentences)
+    sentences, kinds = looked_at(args, joined(sentences, args.join_subwords, system.place))
     found = system.predict(sentences, args.batch_size, kinds)
     mentions = list_mentions(found, [s["entities"] for s in sentences])
     labels = listed(args.labels) or (None if system.model is None else system.model.config.types)

@@ -11,12 +11,13 @@ from ..evaluation.thresholds import FLOOR, predict_candidates, reaching, write_t
 from ..loading import load_model
 from ..metrics import score_entities
 from ..modeling.decoding import Calibration, Entity
-from .options import add_data_arguments, device_options, make_parser, parse_with_data, say
+from .options import add_data_arguments, add_join_subwords, device_options, joined, make_parser, parse_with_data, say
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("tune-threshold", __doc__)
     add_data_arguments(parser, split="validation")
+    add_join_subwords(parser)
     parser.add_argument("--model", required=True, help="folder or Hub id of a trained model")
     parser.add_argument("--per-label", action="store_true", help="a threshold for each label, not one for all")
     parser.add_argument(
@@ -57,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     if model.task == "typing":
         raise ValueError(f"{args.model} types spans that it is given: there is no threshold to tune.")
     sentences, _, split = load_split(args.data, args.split, args.format, args.resplit, model.config.word_splitter)
+    sentences = joined(sentences, args.join_subwords, args.model)
     gold = [sentence["entities"] for sentence in sentences]
     if not any(gold):
         raise ValueError(f"{args.data} ({split}) has no gold entity: there is nothing to tune a threshold on.")

@@ -78,6 +78,17 @@ def test_training_and_evaluation_read_documents_up_to_so_many_subwords(data, enc
     assert cli.main(argv) == 0
     assert f"(test, {expected} sentences)" in capsys.readouterr().out
     assert json.loads(output.read_text())["f1"] == pytest.approx(record["results"]["test"]["f1"])
+    for command in (["report", str(tmp_path)], ["compare", f"a={tmp_path}", f"b={tmp_path}"]):
+        argv = [command[0], str(data), *command[1:], "--join-subwords", "60", "--output", str(tmp_path / "out")]
+        assert cli.main([*argv, "--resamples", "10"]) == 0
+        told = json.loads((tmp_path / "out.json").read_text())
+        summary = told["summary"] if command[0] == "report" else told["comparison"]["systems"]["b"]
+        assert summary["data"]["sentences"] == expected
+        assert summary["scores"]["f1"] == pytest.approx(record["results"]["test"]["f1"])
+    capsys.readouterr()
+    (tmp_path / "found.jsonl").write_text("")
+    assert cli.main(["report", str(data), str(tmp_path / "found.jsonl"), "--join-subwords", "60"]) == 2
+    assert "counts by the tokenizer of a model" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------------- train + dev
