@@ -152,10 +152,11 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
         units = states if in_words else in_subwords(states)
         words = units.words if self.lstm is None else self.lstm(units.words, units.lengths)
         batch, length, _ = words.shape
-        output = NestedNerOutput(logits=self.scorer(words, min(self.config.max_span_length or length, length)))
+        logits = self.scorer(words, min(self.config.max_span_length or length, length))
+        output = NestedNerOutput(logits=logits)
         if gold is not None:
             gold = gold if in_words else gold_in_subwords(gold, states)
-            total, count = grid_loss(output.logits, units.num_words, gold, self.config)
+            total, count = grid_loss(logits, units.num_words, gold, self.config)
             output.losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
         if not in_words:
             on_words(output, states, self.config.max_span_length, has_none=not self.config.multi_label)

@@ -68,7 +68,8 @@ def count_sizes(task: Task, data: Any) -> list[str]:
     counter = subword_counter_of(task) if value["span_unit"] == "subword" else None
     rows = size_embedding_rows(sentences, run.size_embedding_quantile, value["max_span_length"], counter)
     settings["size_embedding_rows"] = rows
-    return [f"size_embedding_rows {rows}: {run.size_embedding_quantile:.1%} of the entities are no longer."]
+    share = f"{run.size_embedding_quantile:.1%} of the entities"
+    return [f"size_embedding_rows {rows}: as many as sizes of {share}, and no more than max_span_length."]
 
 
 def subword_counter_of(task: Task) -> Callable[[Mapping[str, Any]], int]:

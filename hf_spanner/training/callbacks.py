@@ -56,10 +56,8 @@ class LossByEpoch(TrainerCallback):
         self.begun, self.before = monotonic(), 0.0
 
     def on_train_begin(self, args, state, control, **kwargs):
-        self.begun, self.before = (
-            monotonic(),
-            max((e["seconds"] for e in losses_by_epoch(state.log_history)), default=0),
-        )
+        self.begun = monotonic()
+        self.before = max((entry["seconds"] for entry in losses_by_epoch(state.log_history)), default=0.0)
 
     def on_epoch_end(self, args, state, control, **kwargs):
         if loss := self.mean():

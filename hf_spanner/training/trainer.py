@@ -334,7 +334,8 @@ class NestedNerTrainer(Trainer):
         A training that was killed ends, once resumed, with the weights it would have had.
         """
         self._predictions_at: dict[int, dict] = {}
-        self._terms.clear(), self._epoch_terms.clear()
+        self._terms.clear()
+        self._epoch_terms.clear()
         folder, writes = self._folder(trial), self.args.should_save
         with locked(str(self.args.output_dir)) if writes else contextlib.nullcontext():
             if writes:
