@@ -117,7 +117,8 @@ class LocateAndLabelConfig(NestedNerConfig):
             raise ValueError(
                 f"windows={self.windows} are all larger than max_span_length={self.max_span_length}: there is no seed."
             )
-        self.check_range("alpha1", "alpha2", "filter_threshold", "soft_nms_decay", "soft_nms_iou", least=0, most=1)
+        self.check_range("alpha1", "alpha2", "filter_threshold", "soft_nms_iou", least=0, most=1)
+        self.check_inference({"soft_nms_decay": self.soft_nms_decay, "all_sizes": self.all_sizes})
         self.check_range("eta", "negative_ratio", "extra_negatives", "gamma", "classifier_gamma", least=0)
         self.check_range("lambda1", "lambda2", "lambda3", "lstm_size", "vector_dim", "char_size", "pos_dim", least=0)
         if self.lstm_size % 2:

@@ -138,6 +138,17 @@ def test_no_paper_draws_batches_of_similar_length(recipe, tmp_path):
     assert args.train_sampling_strategy == "random"
 
 
+def test_genia_and_conll03_are_trained_on_train_and_dev_where_the_papers_do_so(tmp_path):
+    for name, splits in (
+        ("ace04", ["train"]),
+        ("genia", ["train", "validation"]),
+        ("conll03", ["train", "validation"]),
+    ):
+        for approach in ("locate_and_label", "diffusion_ner", "diffusion_ner_code"):
+            assert parse(f"{name}/{approach}.yaml", tmp_path)[0][0].train_on == splits
+        assert parse(f"{name}/dspert.yaml", tmp_path)[0][0].train_on == ["train"]
+
+
 @pytest.mark.parametrize("name, splits", [("ace04", ["train"]), ("genia", ["train", "validation"])])
 def test_the_code_of_diffusion_ner_keeps_the_last_weights(name, splits, tmp_path):
     (run, args), settings, _ = parse(f"{name}/diffusion_ner_code.yaml", tmp_path)

@@ -33,13 +33,13 @@ def keep_the_last(args: NestedNerTrainingArguments) -> None:
 
 
 def trained_on(data, splits: Sequence[str]):
-    """The data with several splits as its training data."""
-    if unknown := [name for name in splits if name not in data]:
+    """The data with several splits as its training data; of one without validation data that is all of train."""
+    if unknown := [name for name in splits if name not in (*data, "validation")]:
         raise ValueError(f"--train_on names the split {unknown[0]!r}; the data has {', '.join(data)}.")
     if "test" in splits or "train" not in splits or len(set(splits)) < len(splits):
         raise ValueError(f"--train_on {' '.join(splits)}: name train and others to train on, each once, and not test.")
     rest = {name: part for name, part in data.items() if name not in splits}
-    return type(data)({"train": concatenate_datasets([data[name] for name in splits]), **rest})
+    return type(data)({"train": concatenate_datasets([data[name] for name in splits if name in data]), **rest})
 
 
 def joined_to_subwords(data, most: int, counter: Callable[[Mapping[str, Any]], int], say):

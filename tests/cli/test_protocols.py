@@ -103,6 +103,14 @@ def test_with_the_validation_data_trained_on_the_last_weights_are_kept(data, enc
     assert "none was chosen by its score" in (tmp_path / "README.md").read_text()
 
 
+def test_data_without_validation_is_trained_on_whole(data, encoder_folder, tmp_path, capsys):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.jsonl").write_text((data / f"{split}.jsonl").read_text())
+    flags = ["--approach", "seq_ner", "--encoder", str(encoder_folder), "--train_on", "train", "validation"]
+    assert train(tmp_path, tmp_path / "run", *flags)["sentences"] == {"train": 10}
+    assert "held out" not in capsys.readouterr().out
+
+
 def test_several_seeds_need_no_validation_data(data, encoder_folder, tmp_path, capsys):
     flags = ["--approach", "seq_ner", "--encoder", str(encoder_folder), "--train_on", "train", "validation"]
     argv = ["train", "--data", str(data), "--output_dir", str(tmp_path), *flags, "--seeds", "1", "2", *SMALL]

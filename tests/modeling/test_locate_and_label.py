@@ -423,6 +423,8 @@ def test_bundled_heads_share_the_words(tokenizer):
         ({"windows": [20, 30]}, "there is no seed"),
         ({"alpha1": 1.2}, "alpha1=1.2 must lie between 0 and 1"),
         ({"eta": -1}, "eta=-1 must not be negative"),
+        ({"soft_nms_decay": 1.5}, "soft_nms_decay=1.5 must lie between 0 and 1"),
+        ({"all_sizes": "yes"}, "all_sizes='yes' must be true or false"),
         ({"lstm_size": 7}, "must be even"),
         ({"last_layers": 3}, "last_layers=3 must lie between 1 and the encoder's 2"),
         ({"boundary_smoothing": 0.1}, "Set boundary_smoothing=0"),
