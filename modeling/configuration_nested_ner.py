@@ -74,6 +74,7 @@ class NestedNerConfig(PreTrainedConfig):
         max_span_length: the largest number K of words in a span that the approach looks at.
         max_subwords: the encoder's window in sub-words, special tokens included. Longer texts are read in several,
             overlapping windows.
+        max_word_subwords: how many sub-words of a word are read, its first; None for all. (The authors of DSpERT: 5.)
         word_pooling: how a word's vector is made from its sub-words: `"max"`, `"mean"` or `"first"`.
         word_splitter: how raw text is cut into words: `"compound"`, `"fine"` or `"whitespace"` (see `words.py`).
         overlap: which predictions may stand together: `"flat"`, `"nested"` (no crossing) or `"any"`.
@@ -87,6 +88,8 @@ class NestedNerConfig(PreTrainedConfig):
         trim: words that names do not begin or end with where names alone are looked for, `{"mentions": ["name"],
             "before": ["the"], "after": ["'s"]}`: of a model that was taught whole phrases ("[the Bank of England]").
         context_sentences: how many neighbouring sentences of the same document are read, on either side, for context.
+        context_separator: whether the tokenizer's separator stands between a sentence and its context, as in the code
+            of DiffusionNER; that of Locate and Label has none.
         multi_label: let a span carry several labels (a sigmoid for each label in place of one softmax).
         exclusive_labels: whether a span is known to have one label at most, though labels come from several corpora: a
             span with an entity is then an example without all other labels, also those its sentence is not annotated
@@ -103,6 +106,9 @@ class NestedNerConfig(PreTrainedConfig):
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.
+        crf_loss: `"word"`, the CRF's negative log-likelihood by word, as large as a softmax's loss; or `"sentence"`,
+            of a sentence as a whole (Eq. 10 of Ji et al.), as many times larger as sentences have words. With n words
+            a sentence α then weighs the tags of a bundle as α·n / (α·n + 1 - α) does by word: 0.1 as 0.7 of 20 words.
         loss_reduction: `"span"`, the mean over the spans (of a tagging head: the words) of a batch, or `"sentence"`:
             their sum, averaged over sentences. With batches of similar length the former weighs a span of a short
             sentence many times more.
@@ -128,6 +134,7 @@ class NestedNerConfig(PreTrainedConfig):
     encoder_config: Any = None  # a PreTrainedConfig from `__post_init__` on, or None
     max_span_length: int | None = 10
     max_subwords: int = 512
+    max_word_subwords: int | None = None
     word_pooling: str = "max"
     word_splitter: str = "compound"
     overlap: str = "nested"
@@ -137,6 +144,7 @@ class NestedNerConfig(PreTrainedConfig):
     shown_mentions: list[str] | None = None
     trim: dict[str, list[str]] | None = None
     context_sentences: int = 0
+    context_separator: bool = False
     multi_label: bool = False
     exclusive_labels: bool = False
     dropout: float = 0.1
@@ -148,6 +156,7 @@ class NestedNerConfig(PreTrainedConfig):
     bundle_weight: float | None = None
     predict_from: str = "span"
     use_crf: bool = False
+    crf_loss: str = "word"
     loss_reduction: str = "span"
     int8_embeddings: bool = False
 
@@ -175,7 +184,9 @@ class NestedNerConfig(PreTrainedConfig):
         self.check_choice("word_splitter", SPLITTERS)
         self.check_choice("predict_from", ("span", "seq"))
         self.check_choice("loss_reduction", ("span", "sentence"))
-        for name, least in (("max_span_length", 1), ("max_subwords", 1), ("context_sentences", 0)):
+        self.check_choice("crf_loss", ("word", "sentence"))
+        at_least = {"max_span_length": 1, "max_subwords": 1, "max_word_subwords": 1, "context_sentences": 0}
+        for name, least in at_least.items():
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < least):
                 raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")

@@ -4,6 +4,8 @@ import torch
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+BOUNDARY_LOSSES = ("binary", "likelihood")
+
 
 class HungarianMatcher:
     """Assigns targets to predictions one to one so that the predictions find their targets as probable as can be.
@@ -75,11 +77,14 @@ def set_losses(
     targets: list[torch.Tensor],
     matches: list[tuple[torch.Tensor, torch.Tensor]],
     none_weight: float | None = None,
+    boundary_loss: str = "binary",
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Cross entropy of all types, predictions without a target being none, and of the boundaries of the matched ones.
 
-    The types' is a mean over the B·K predictions; the boundaries' is a sum over words, as each is or is not the
-    boundary, and a mean over matched predictions.
+    The types' is a mean over the B·K predictions. The boundaries' is a mean over matched predictions: of a sum over
+    words, as each is or is not the boundary (`"binary"`), or of -log P of the right ones (`"likelihood"`). Where every
+    prediction has a target, `class_weight = boundary_weight = 1` and `"likelihood"`, both together are the paper's
+    objective -Σ log P of left, right and type, as a mean over the B·K predictions.
 
     Args:
         logits, left, right, targets: as in [`HungarianMatcher`].
@@ -103,10 +108,11 @@ def set_losses(
     type_loss = F.cross_entropy(logits.float().flatten(0, 1), types.flatten(), weight=weights, reduction="none").mean()
 
     exists = mask[row].float()  # (M in all, T)
-    boundary_loss = logits.new_zeros((), dtype=torch.float32)
+    boundaries = logits.new_zeros((), dtype=torch.float32)
     for pointer, index in ((left, gold[:, 0]), (right, gold[:, 1])):
         is_boundary = (index.unsqueeze(1) == torch.arange(mask.size(1), device=mask.device)).float()
-        boundary_loss = boundary_loss + F.binary_cross_entropy_with_logits(
-            pointer[row, prediction].float(), is_boundary, exists, reduction="sum"
+        looked_at = exists if boundary_loss == "binary" else is_boundary
+        boundaries = boundaries + F.binary_cross_entropy_with_logits(
+            pointer[row, prediction].float(), is_boundary, looked_at, reduction="sum"
         )
-    return type_loss, boundary_loss / max(matched, 1)
+    return type_loss, boundaries / max(matched, 1)

@@ -18,13 +18,26 @@ def mean_of_spans(words: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
 
 
 class SpanLayer(nn.Module):
-    """Spans look at each other, then at the sentence, then through an FFN; each with a residual and a layer norm."""
+    """Spans look at each other, then at the sentence, then through an FFN; each with a residual and a layer norm.
 
-    def __init__(self, d: int, heads: int, ffn_size: int, dropout: float):
+    Either look can be left out, with its norm (Table 4 of the paper).
+    """
+
+    def __init__(
+        self,
+        d: int,
+        heads: int,
+        ffn_size: int,
+        dropout: float,
+        self_attention: bool = True,
+        cross_attention: bool = True,
+    ):
         super().__init__()
-        self.self_attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True)
-        self.cross_attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True)
-        self.self_norm, self.cross_norm, self.ffn_norm = nn.LayerNorm(d), nn.LayerNorm(d), nn.LayerNorm(d)
+        self.self_attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True) if self_attention else None
+        self.cross_attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True) if cross_attention else None
+        self.self_norm = nn.LayerNorm(d) if self_attention else None
+        self.cross_norm = nn.LayerNorm(d) if cross_attention else None
+        self.ffn_norm = nn.LayerNorm(d)
         self.ffn = nn.Sequential(nn.Linear(d, ffn_size), nn.ReLU(), nn.Dropout(dropout), nn.Linear(ffn_size, d))
         self.dropout = nn.Dropout(dropout)
 
@@ -32,10 +45,12 @@ class SpanLayer(nn.Module):
         self, x: torch.Tensor, slots: torch.Tensor, words: torch.Tensor, padding: torch.Tensor
     ) -> torch.Tensor:
         """x `(B, K, d)`, the slots' embeddings `(K, d)`, words `(B, T, d)`, padding `(B, T)` true outside the text."""
-        query = x + slots
-        x = self.self_norm(x + self.dropout(self.self_attention(query, query, x, need_weights=False)[0]))
-        seen = self.cross_attention(x + slots, words, words, key_padding_mask=padding, need_weights=False)[0]
-        x = self.cross_norm(x + self.dropout(seen))
+        if self.self_attention is not None and self.self_norm is not None:
+            query = x + slots
+            x = self.self_norm(x + self.dropout(self.self_attention(query, query, x, need_weights=False)[0]))
+        if self.cross_attention is not None and self.cross_norm is not None:
+            seen = self.cross_attention(x + slots, words, words, key_padding_mask=padding, need_weights=False)[0]
+            x = self.cross_norm(x + self.dropout(seen))
         return self.ffn_norm(x + self.dropout(self.ffn(x)))
 
 
@@ -66,10 +81,22 @@ class SpanDenoiser(nn.Module):
         representation: of a noisy span, `"boundary"` or `"mean"`.
         layers, heads, ffn_size: of the span encoder.
         dropout: everywhere.
+        self_attention, cross_attention: whether spans look at each other, and at the sentence.
+        time_embedding: what is added for the time, its `"sinusoid"` or an `"mlp"` of it.
     """
 
     def __init__(
-        self, d: int, classes: int, representation: str, layers: int, heads: int, ffn_size: int, dropout: float
+        self,
+        d: int,
+        classes: int,
+        representation: str,
+        layers: int,
+        heads: int,
+        ffn_size: int,
+        dropout: float,
+        self_attention: bool = True,
+        cross_attention: bool = True,
+        time_embedding: str = "mlp",
     ):
         super().__init__()
         self.start: nn.Linear | None = None
@@ -78,9 +105,14 @@ class SpanDenoiser(nn.Module):
         if representation == "boundary":
             self.start, self.end, self.join = nn.Linear(d, d), nn.Linear(d, d), nn.Linear(2 * d, d)
         self.dropout = nn.Dropout(dropout)
-        self.slot_mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
-        self.layers = nn.ModuleList([SpanLayer(d, heads, ffn_size, dropout) for _ in range(layers)])
-        self.time_mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
+        self.slot_mlp: nn.Module = nn.Identity()
+        if self_attention or cross_attention:  # nobody else asks which slot a span has
+            self.slot_mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
+        looks = self_attention, cross_attention
+        self.layers = nn.ModuleList([SpanLayer(d, heads, ffn_size, dropout, *looks) for _ in range(layers)])
+        self.time_mlp: nn.Module = nn.Identity()
+        if time_embedding == "mlp":
+            self.time_mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
         self.left, self.right = BoundaryPointer(d), BoundaryPointer(d)
         self.classifier = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, classes))
 

@@ -142,8 +142,8 @@ def _remove_other_weights(folder: Path, new: set[str]) -> None:
 # Files that earlier releases wrote beside a model, under names that are no more.
 RETIRED = tuple(
     f"{name}.py"
-    for name in "aggregation diffusion encoding set_prediction span_denoiser span_networks span_regression "
-    "span_transformer subword_spans token_representation".split()
+    for name in "aggregation diffusion dspert_subwords encoding set_prediction span_denoiser span_networks "
+    "span_regression span_transformer subword_spans token_representation".split()
 )
 
 

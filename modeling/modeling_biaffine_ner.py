@@ -9,9 +9,10 @@ from torch.nn import functional as F
 from transformers import initialization as init
 
 from .bilstm import BiLstm
-from .configuration_nested_ner import NestedNerConfig
+from .configuration_nested_ner import NestedNerConfig, Reach
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
 from .spans import at_ends, fill_cells, list_spans
 
 
@@ -21,6 +22,8 @@ class BiaffineNerConfig(NestedNerConfig):
     Args:
         max_span_length: None, as in the paper, for spans of any length: O(T²) for a sentence of T words. A number K
             costs O(T·K), and entities of more than K words are out of reach.
+        span_unit: `"word"`, or `"subword"` as in the authors' code: spans, sizes (and `max_span_length`) then count in
+            sub-words, and predictions that begin or end inside a word are dropped.
         affine_size: of the start and the end vectors.
         lstm_size: of both directions of the BiLSTM over words together; 0 for none.
         size_embedding_dim, size_embedding_rows: of w_k; sizes past the last row share it. (The authors take the 97.5%
@@ -33,6 +36,7 @@ class BiaffineNerConfig(NestedNerConfig):
     model_type = "biaffine_ner"
 
     max_span_length: int | None = None
+    span_unit: str = "word"
     affine_size: int = 150
     lstm_size: int = 400
     size_embedding_dim: int = 25
@@ -46,8 +50,12 @@ class BiaffineNerConfig(NestedNerConfig):
 
     def _check(self) -> None:
         super()._check()
+        self.check_choice("span_unit", SPAN_UNITS)
         if self.lstm_size % 2:
             raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
+
+    def reach(self) -> Reach:
+        return Reach(longest=self.max_span_length, unit=self.span_unit)
 
 
 def bilinear_band(left: torch.Tensor, right: torch.Tensor, max_span: int) -> torch.Tensor:
@@ -140,11 +148,16 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
         return self.scorer.b
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
-        words = states.words if self.lstm is None else self.lstm(states.words, states.lengths)
+        in_words = self.config.span_unit == "word"
+        units = states if in_words else in_subwords(states)
+        words = units.words if self.lstm is None else self.lstm(units.words, units.lengths)
         batch, length, _ = words.shape
         logits = self.scorer(words, min(self.config.max_span_length or length, length))
-        losses = None
+        output = NestedNerOutput(logits=logits)
         if gold is not None:
-            total, count = grid_loss(logits, states.num_words, gold, self.config)
-            losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
-        return NestedNerOutput(losses=losses, logits=logits)
+            gold = gold if in_words else gold_in_subwords(gold, states)
+            total, count = grid_loss(logits, units.num_words, gold, self.config)
+            output.losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
+        if not in_words:
+            on_words(output, states, self.config.max_span_length, has_none=not self.config.multi_label)
+        return output

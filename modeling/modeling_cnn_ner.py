@@ -32,6 +32,7 @@ class CnnNerConfig(BiaffineNerConfig):
     def _check(self) -> None:
         super()._check()
         self.check_range("grid_size", "grid_layers", least=1)
+        self.check_choice("span_unit", ("word",))
         if self.kernel_size < 1 or self.kernel_size % 2 == 0:
             raise ValueError(f"kernel_size={self.kernel_size} must be odd: a span stands in the middle.")
 

@@ -12,7 +12,7 @@ from transformers.utils import logging
 from .bilstm import initialise_lstm, run_lstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity
-from .diffusion_ner_matching import HungarianMatcher, set_losses
+from .diffusion_ner_matching import BOUNDARY_LOSSES, HungarianMatcher, set_losses
 from .diffusion_ner_network import SpanDenoiser
 from .diffusion_ner_process import (
     SCHEDULES,
@@ -62,6 +62,12 @@ class DiffusionNerConfig(NestedNerConfig):
             words (the paper's; the code's for GENIA).
         lstm_layers: layers of the BiLSTM over words; 0 for none.
         span_layers, attention_heads, ffn_size: of the span encoder.
+        self_attention, cross_attention: whether, in the span encoder, spans look at each other and at the sentence
+            (Table 4 leaves out one, the other, or both).
+        time_embedding: what is added to a span for the time: `"mlp"` of its sinusoid, as in the code, or the
+            `"sinusoid"` itself, as in the paper.
+        boundary_loss: `"binary"`, as in the code: each word is or is not the boundary; or `"likelihood"`, as the paper
+            writes: -log P of the right word alone. P is a sigmoid, so that nothing keeps the other words' P low.
         class_weight, boundary_weight: of the two terms of the loss, and of the matching.
         distance_weight: of a third term of the matching alone, the distance of a noisy span from the entity that its
             prediction answers for; 0 in the paper. It makes the first epochs count.
@@ -90,6 +96,10 @@ class DiffusionNerConfig(NestedNerConfig):
     span_layers: int = 2
     attention_heads: int = 8
     ffn_size: int = 1024
+    self_attention: bool = True
+    cross_attention: bool = True
+    time_embedding: str = "mlp"
+    boundary_loss: str = "binary"
     class_weight: float = 1.0
     boundary_weight: float = 1.0
     distance_weight: float = 0.0
@@ -103,6 +113,8 @@ class DiffusionNerConfig(NestedNerConfig):
         self.check_choice("span_state", STATES)
         self.check_choice("expansion", ("repeat", "random", "mixed"))
         self.check_choice("span_representation", ("boundary", "mean"))
+        self.check_choice("time_embedding", ("mlp", "sinusoid"))
+        self.check_choice("boundary_loss", BOUNDARY_LOSSES)
         self.check_choice("loss_reduction", ("span",))
         if self.timesteps < 1 or max(betas(self.schedule, self.timesteps)) >= 1:
             raise ValueError(
@@ -203,6 +215,9 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
             config.attention_heads,
             config.ffn_size,
             config.dropout,
+            config.self_attention,
+            config.cross_attention,
+            config.time_embedding,
         )
         self.matcher = HungarianMatcher(config.class_weight, config.boundary_weight, config.distance_weight)
         self.post_init()
@@ -251,7 +266,9 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         logits, left, right = self.denoise(words, states.mask, states.num_words, x, times)
         spans = spans_of_states(x, states.num_words, config.scale, config.span_state)
         matches = self.matcher(logits, left, right, targets, spans, states.num_words)
-        types, boundaries = set_losses(logits, left, right, states.mask, targets, matches, config.none_weight)
+        types, boundaries = set_losses(
+            logits, left, right, states.mask, targets, matches, config.none_weight, config.boundary_loss
+        )
         losses = {"types": config.class_weight * types, "boundaries": config.boundary_weight * boundaries}
         return DiffusionNerOutput(losses=losses, logits=logits, left=left, right=right)
 

@@ -1,6 +1,5 @@
 """DSpERT (Zhu et al., 2023): deep span representations from a span Transformer, and shallow counterparts (L̃ = 0)."""
 
-import dataclasses
 import math
 from typing import Any
 
@@ -12,10 +11,10 @@ from transformers.utils import ModelOutput
 from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .dspert_aggregation import AGGREGATIONS, Aggregation
-from .dspert_subwords import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from .dspert_transformer import SpanTransformer
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
 from .spans import SpanList, fill_cells, list_spans
 from .words import pool_words
 
@@ -71,7 +70,7 @@ class DspertConfig(NestedNerConfig):
     def _check(self) -> None:
         super()._check()
         self.check_choice("aggregation", AGGREGATIONS)
-        self.check_choice("span_unit", ("word", "subword"))
+        self.check_choice("span_unit", SPAN_UNITS)
         self.check_choice("bilstm", ("separate", "shared", "none"))
         if self.lstm_size % 2:
             raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
@@ -206,11 +205,12 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
             output.span_representations = fill_cells(z, cells, batch, length, max_span)
         if gold is not None:
             if self.config.span_unit == "subword":
-                offsets = word_offsets(states.word_ids, states.words.size(1))
-                gold = dataclasses.replace(gold, entities=entities_in_subwords(gold.entities, offsets))
+                gold = gold_in_subwords(gold, states)
             total, count = grid_loss(logits, units.num_words, gold, self.config)
             output.losses = {"spans": reduce_loss(total, count, batch, self.config.loss_reduction)}
-        return self.in_words(output, states)
+        if self.config.span_unit == "subword":
+            on_words(output, states, self.config.max_span_length, has_none=not self.config.multi_label)
+        return output
 
     @staticmethod
     def along_lines(lstm: BiLstm | None, vectors: torch.Tensor, spans: SpanList) -> torch.Tensor:
@@ -226,32 +226,10 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         pooled = list(self.aggregate(fill_cells(words, ones.cell, *shape), max_span))
         return torch.stack(pooled, dim=2).flatten(0, 2).index_select(0, spans.cell)
 
-    # ---------------------------------------------------------------------------------------------- words or sub-words
-
     def units(self, states: WordStates) -> tuple[WordStates, list[torch.Tensor]]:
         """What spans are made of: the states with `words` in the unit of spans, and these at layers L-L̃ .. L-1."""
-        index, pooling = states.word_ids, self.config.word_pooling
+        pooling = self.config.word_pooling
         if self.config.span_unit == "subword":
-            index, count = subword_units(states.word_ids)
-            states = dataclasses.replace(states, num_words=count)
-            length, pooling = max(1, *states.lengths), "first"
-            states.mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
-            states.words = pool_words(states.encoder.last_hidden_state, index, length, pooling)
+            states, pooling = in_subwords(states), "first"
         below = states.encoder.hidden_states[-self.config.depth - 1 : -1] if self.config.depth else ()
-        return states, [pool_words(layer, index, states.words.size(1), pooling) for layer in below]
-
-    def in_words(self, output: NestedNerOutput, states: WordStates) -> NestedNerOutput:
-        """The output on the grid of words, which is what leaves the model."""
-        logits = output.logits
-        if self.config.span_unit == "word" or logits is None:
-            return output
-        length = states.words.size(1)
-        offsets, max_span = word_offsets(states.word_ids, length), min(self.config.max_span_length, length)
-        never = torch.full_like(logits[0, 0, 0], torch.finfo(logits.dtype).min)
-        if not self.config.multi_label:
-            never[0] = 0.0  # surely none
-        output.logits = on_word_grid(logits, offsets, max_span, never)
-        if output.span_representations is not None:
-            blank = torch.zeros_like(output.span_representations[0, 0, 0])
-            output.span_representations = on_word_grid(output.span_representations, offsets, max_span, blank)
-        return output
+        return states, [pool_words(layer, states.word_ids, states.words.size(1), pooling) for layer in below]

@@ -44,13 +44,16 @@ class LocateAndLabelConfig(NestedNerConfig):
         extra_negatives: and how many more in each sentence (the authors' code).
         gamma: γ of the filter's focal loss.
         classifier_gamma: the same for the classifier: 0, cross entropy, in the paper; 2 in the authors' code.
-        lambda1, lambda2, lambda3: weights of the losses of filter, regressor and classifier. Each is a mean over the
-            spans it looks at; the paper writes sums.
+        lambda1, lambda2, lambda3: weights of the losses of filter, regressor and classifier (Eq. 17). Each is a mean
+            over the spans it looks at, or with `loss_reduction="sentence"` their sum, as Eq. 12-16 have it, averaged
+            over sentences. The regressor looks at fewer spans than the others: of sums it is a smaller part.
         use_filter: without it all seeds are moved and labelled.
         use_regressor: without it seeds stay where they are, and only spans of the windows' sizes can be found.
         filter_threshold: the least probability of a seed that is kept (the authors' 1/6; for KBP17 1/2).
         soft_nms_decay: u, by which a score falls beside a better one; 1: no Soft-NMS.
         soft_nms_iou: k, the IoU from which on it does.
+        all_sizes: propose seeds of all sizes up to L when reading, and of `windows` in training alone, as the authors
+            do when they evaluate.
         threshold: δ, the least score after that.
         dropout: before filter, regressor and classifier, and on the inputs below.
         last_layers: how many of the encoder's last layers are averaged; the authors take 4.
@@ -64,7 +67,15 @@ class LocateAndLabelConfig(NestedNerConfig):
     """
 
     model_type = "locate_and_label"
-    keys_to_ignore_at_inference = [*NestedNerConfig.keys_to_ignore_at_inference, "spans", "num_seeds", "num_kept"]
+    keys_to_ignore_at_inference = [
+        *NestedNerConfig.keys_to_ignore_at_inference,
+        "spans",
+        "num_seeds",
+        "num_kept",
+        "proposals",
+        "offsets",
+        "soft_nms_decay",
+    ]
 
     max_span_length: int = 15
     windows: list[int] | None = field(default_factory=lambda: [1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15])
@@ -83,6 +94,7 @@ class LocateAndLabelConfig(NestedNerConfig):
     filter_threshold: float = 1 / 6
     soft_nms_decay: float = 0.9
     soft_nms_iou: float = 0.6
+    all_sizes: bool = False
     threshold: float | dict[str, float] | None = 0.5
     dropout: float = 0.5
     last_layers: int = 1
@@ -105,10 +117,10 @@ class LocateAndLabelConfig(NestedNerConfig):
             raise ValueError(
                 f"windows={self.windows} are all larger than max_span_length={self.max_span_length}: there is no seed."
             )
-        self.check_range("alpha1", "alpha2", "filter_threshold", "soft_nms_decay", "soft_nms_iou", least=0, most=1)
+        self.check_range("alpha1", "alpha2", "filter_threshold", "soft_nms_iou", least=0, most=1)
+        self.check_inference({"soft_nms_decay": self.soft_nms_decay, "all_sizes": self.all_sizes})
         self.check_range("eta", "negative_ratio", "extra_negatives", "gamma", "classifier_gamma", least=0)
         self.check_range("lambda1", "lambda2", "lambda3", "lstm_size", "vector_dim", "char_size", "pos_dim", least=0)
-        self.check_choice("loss_reduction", ("span",))
         if self.lstm_size % 2:
             raise ValueError(f"lstm_size={self.lstm_size} must be even: one half for each direction.")
         if self.boundary_smoothing:
@@ -129,8 +141,15 @@ class LocateAndLabelConfig(NestedNerConfig):
     def reach(self) -> Reach:
         """Seeds as they are; or moved to any length, of which none is learnt where no seed covers a share of α1."""
         if not self.use_regressor:
-            return Reach(longest=self.max_span_length, sizes=tuple(self.seed_sizes))
+            return Reach(longest=self.max_span_length, sizes=None if self.all_sizes else tuple(self.seed_sizes))
         return Reach(learnt=int(self.seed_sizes[-1] / self.alpha1) if self.alpha1 else None)
+
+    def check_inference(self, settings: dict[str, Any]) -> None:
+        decay = settings["soft_nms_decay"]
+        if not 0 <= decay <= 1:
+            raise ValueError(f"soft_nms_decay={decay} must lie between 0 and 1.")
+        if not isinstance(settings["all_sizes"], bool):
+            raise ValueError(f"all_sizes={settings['all_sizes']!r} must be true or false.")
 
     @property
     def concatenated_size(self) -> int:
@@ -161,11 +180,17 @@ class LocateAndLabelOutput(NestedNerOutput):
     Attributes:
         num_seeds: `(B,)` proposed spans.
         num_kept: `(B,)` those that passed the filter.
+        proposals: `(N, 2)` start and end of these, sentence by sentence; N is the sum of `num_kept`.
+        offsets: `(N, 2)` how far the regressor moves their boundaries, in words, before rounding.
+        soft_nms_decay: `(B,)` u, if this call was given another than the configuration's.
     """
 
     spans: torch.Tensor | None = None
     num_seeds: torch.Tensor | None = None
     num_kept: torch.Tensor | None = None
+    proposals: torch.Tensor | None = None
+    offsets: torch.Tensor | None = None
+    soft_nms_decay: torch.Tensor | None = None
 
 
 class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
@@ -180,6 +205,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
 
     config: LocateAndLabelConfig
     config_class = LocateAndLabelConfig
+    inference_parameters = ("soft_nms_decay", "all_sizes")
 
     def __init__(self, config: LocateAndLabelConfig):
         super().__init__(config)
@@ -245,7 +271,8 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             entities = gold.entities
         is_example = gold is not None and self.training
         examples = gold.to("cpu") if gold is not None and is_example else None
-        seeds = self.propose(torch.tensor(states.lengths), None if examples is None else examples.entities)
+        every_size = not self.training and states.inference["all_sizes"]
+        seeds = self.propose(torch.tensor(states.lengths), None if examples is None else examples.entities, every_size)
         if examples is not None and examples.flat is not None:
             seeds = seeds.at(self.is_known(seeds, examples, self.config.alpha1, reader.length))
         longest, width = seeds.longest(), int(seeds.per_sentence(len(states.words)).max())
@@ -254,6 +281,10 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         offsets, spans = self.regress(reader, proposals, longest, keep_all=is_example)
         logits = self.classifier(reader, spans)  # (N, classes), Eq. 8-10
         output = self.collect(seeds, proposals, spans, logits, len(states.words), width if is_example else None)
+        if offsets is not None:
+            output.proposals, output.offsets = torch.stack(proposals[1:], dim=-1), offsets.detach().float()
+        if (decay := states.inference["soft_nms_decay"]) != self.config.soft_nms_decay:
+            output.soft_nms_decay = states.words.new_full((len(states.words),), decay)
         if gold is not None and entities is not None:  # Eq. 17
             output.losses = {}
             if filter_logits is not None:
@@ -265,9 +296,10 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             output.losses["classifier"] = self.config.lambda3 * classifier_loss
         return output
 
-    def propose(self, num_words: torch.Tensor, entities: torch.Tensor | None) -> Spans:
+    def propose(self, num_words: torch.Tensor, entities: torch.Tensor | None, every_size: bool = False) -> Spans:
         """Seeds of all windows; as examples, the gold spans too, and only a sample of the seeds without an entity."""
-        seeds = seed_spans(num_words, self.config.seed_sizes)
+        sizes = range(1, self.config.max_span_length + 1) if every_size else self.config.seed_sizes
+        seeds = seed_spans(num_words, sizes)
         if entities is None:
             return seeds
         seeds = join(seeds, gold_spans(entities))
@@ -328,7 +360,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         """Eq. 12: focal loss, seeds weighted by their IoU."""
         overlap, alpha = pair(seeds, entities, len(self.config.labels)).iou, self.config.alpha1
         losses = focal_loss(logits.float(), overlap >= alpha, self.config.gamma)
-        return mean(soft_weights(overlap, alpha, self.config.eta) * losses)
+        return self.reduce(soft_weights(overlap, alpha, self.config.eta) * losses, len(entities))
 
     def regressor_loss(self, proposals: Spans, offsets: torch.Tensor, entities: torch.Tensor) -> torch.Tensor:
         """Eq. 13 over the proposals that belong to an entity. Nothing is rounded or clamped: it can always repair."""
@@ -338,7 +370,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         targets = torch.stack([gold_start - proposals.start, gold_end - proposals.end], dim=-1)
         losses = boundary_loss(offsets.float(), targets)
         losses = losses + overlap_loss(proposals.start + left, proposals.end + right, gold_start, gold_end)
-        return mean(losses, gold.iou >= self.config.alpha1)
+        return self.reduce(losses, len(entities), gold.iou >= self.config.alpha1)
 
     def classifier_loss(
         self, spans: Spans, logits: torch.Tensor, entities: torch.Tensor, known: torch.Tensor | None = None
@@ -352,7 +384,13 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
             losses = losses.sum(-1)
         else:
             losses = focal_loss(logits.float(), first_labels(labels), self.config.classifier_gamma)
-        return mean(soft_weights(gold.iou, alpha, self.config.eta) * losses, known)
+        return self.reduce(soft_weights(gold.iou, alpha, self.config.eta) * losses, len(entities), known)
+
+    def reduce(self, losses: torch.Tensor, sentences: int, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """The losses `(N,)` of the spans where `mask` is true as one number: their mean, or their sum by sentence."""
+        if self.config.loss_reduction == "sentence":
+            return (losses if mask is None else losses * mask).sum() / sentences
+        return mean(losses, mask)
 
     # ------------------------------------------------------------------------------------------------------- decoding
 
@@ -367,10 +405,11 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         config = self.config
         found = span_candidates(logits, mask, config.labels, thresholds, config.multi_label, config.label_types)
         limits = dict(zip(self.config.labels, thresholds, strict=True))
+        decay = self.config.soft_nms_decay if output.soft_nms_decay is None else float(output.soft_nms_decay[0])
         result = []
         for places, entities in zip(output.spans.tolist(), found, strict=True):
             entities = [Entity(places[e.start][0], places[e.start][1], e.label, e.score) for e in entities]
-            entities = soft_nms(entities, self.config.soft_nms_decay, self.config.soft_nms_iou)
+            entities = soft_nms(entities, decay, self.config.soft_nms_iou)
             result.append([e for e in entities if e.score >= (limits[e.label] or 0)])
         return result
 

@@ -52,7 +52,8 @@ class NestedNerOutput(ModelOutput):
         logits: the approach's own; for span approaches `(B, T, K, m + 1)` on the grid of `spans.py`, class 0 = none.
         tag_logits: `(B, T, 2m + 1)` of the tagging head, if there is one.
         num_words: `(B,)`, so that the output can be decoded by itself.
-        span_representations: pre-logit vectors of the spans, where an approach has them and they were asked for.
+        span_representations: pre-logit vectors of the spans, where an approach has them and they were asked for; NaN
+            for spans of words that are out of its reach in sub-words.
         hidden_states, attentions: the encoder's, if asked for.
         predictions: `(B, P, 6)` = place (text, window), start, end, label id, score of the entities found, padded with
             -1, before overlaps are resolved: in evaluation mode, if `places` were given. Batches of these can be
@@ -138,7 +139,9 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
         self.tagger: TaggingHead | None = None
         if "seq" in config.heads:
-            self.tagger = TaggingHead(config.hidden_size, len(config.labels), config.dropout, config.use_crf)
+            self.tagger = TaggingHead(
+                config.hidden_size, len(config.labels), config.dropout, config.use_crf, config.crf_loss
+            )
 
     def make_encoder(self, config: Any) -> Any:
         """The encoder with random weights; its output has `last_hidden_state (B, S, d)`."""

@@ -56,7 +56,9 @@ class TextEncoder:
 
     def __init__(self, config: NestedNerConfig, tokenizer):
         self.config = config
-        self.words = WordEncoder(tokenizer, config.max_subwords, config.word_inputs())
+        self.words = WordEncoder(
+            tokenizer, config.max_subwords, config.word_inputs(), config.max_word_subwords, config.context_separator
+        )
         self.collate = NestedNerCollator(tokenizer.pad_token_id)
 
     def cut(

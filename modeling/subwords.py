@@ -45,21 +45,34 @@ class WordEncoder:
 
     Each word is tokenized by itself and remembered, so a text costs little more than a dictionary look-up a word, and
     fast and slow tokenizers of every kind behave alike. Byte-level tokenizers must add a prefix space
-    (`load_tokenizer` sees to it). `inputs` makes what a model reads beside sub-words, if it reads anything else.
+    (`load_tokenizer` sees to it). `inputs` makes what a model reads beside sub-words, if it reads anything else. Of a
+    word its first `max_word_subwords` are read; `cut` holds the words that have more. With `separate_context` the
+    tokenizer's separator stands between a sentence and its context.
     """
 
     cache_size = 200_000
 
-    def __init__(self, tokenizer, max_subwords: int, inputs: WordInputs | None = None):
+    def __init__(
+        self,
+        tokenizer,
+        max_subwords: int,
+        inputs: WordInputs | None = None,
+        max_word_subwords: int | None = None,
+        separate_context: bool = False,
+    ):
         self.tokenizer, self.inputs = tokenizer, inputs
         self.prefix, self.suffix = _special_tokens(tokenizer)
         self.capacity = max_subwords - len(self.prefix) - len(self.suffix)
         if self.capacity < 1:
             raise ValueError(f"max_subwords={max_subwords} leaves no room for words beside the special tokens.")
+        self.longest_word = min(self.capacity, max_word_subwords or self.capacity)
+        self.separator: list[int] = [_separator(tokenizer)] if separate_context else []
+        self.cut: set[str] = set()
         self._known: dict[str, list[int]] = {}
 
     def subwords(self, words: Sequence[str]) -> list[list[int]]:
-        """Sub-word ids of each word; a word too long for a window keeps as many as fit (said once)."""
+        """Sub-word ids of each word; a word too long for a window keeps as many as fit (said once), one of more than
+        `max_word_subwords` so many (said of the first)."""
         for word in words:
             if not isinstance(word, str):
                 raise TypeError(f"A word must be a string, not {word!r}.")
@@ -83,9 +96,17 @@ class WordEncoder:
                         "The word %r… has %d sub-words, more than a whole window: only the first %d are read.",
                         word[:40],
                         len(ids),
-                        self.capacity,
+                        self.longest_word,
                     )
-                self._known[word] = ids[: self.capacity]
+                elif len(ids) > self.longest_word and not self.cut:
+                    logger.warning(
+                        "Of words such as %r only the first %d sub-words are read (max_word_subwords).",
+                        word[:40],
+                        self.longest_word,
+                    )
+                if len(ids) > self.longest_word:
+                    self.cut.add(word)
+                self._known[word] = ids[: self.longest_word]
         return [self._known[word] for word in words]
 
     def windows(self, words: Sequence[str], overlap: int) -> list[Window]:
@@ -112,12 +133,13 @@ class WordEncoder:
         room = self.capacity - len(ids)
         if room < 0:
             raise ValueError(f"{len(ids)} sub-words do not fit a window of {self.capacity}: use `windows` first.")
-        left = [i for piece in self.subwords(before) for i in piece] if before else []
-        right = [i for piece in self.subwords(after) for i in piece] if after else []
+        left = [i for piece in self.subwords(before) for i in piece] + self.separator if before else []
+        right = self.separator + [i for piece in self.subwords(after) for i in piece] if after else []
         share = room // 2
         keep_left = min(len(left), max(share, room - len(right)))
         keep_right = min(len(right), room - keep_left)
         left, right = left[len(left) - keep_left :], right[:keep_right]
+        left, right = (side if len(side) > len(self.separator) else [] for side in (left, right))
         front, back = [*self.prefix, *left], [*right, *self.suffix]
         inputs = {}
         if self.inputs is not None:
@@ -130,6 +152,13 @@ class WordEncoder:
             "num_words": window.end - window.start,
             **inputs,
         }
+
+
+def _separator(tokenizer) -> int:
+    """The id of what a tokenizer separates two texts with."""
+    if tokenizer.sep_token_id is None:
+        raise ValueError("context_separator=True needs a tokenizer with a separator (`sep_token`); this one has none.")
+    return int(tokenizer.sep_token_id)
 
 
 def _special_tokens(tokenizer) -> tuple[list[int], list[int]]:

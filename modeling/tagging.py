@@ -122,11 +122,12 @@ class TaggingHead(nn.Module):
     It is a whole model in `seq_ner`, and the second head of any bundled span approach.
     """
 
-    def __init__(self, hidden_size: int, num_labels: int, dropout: float, crf: bool):
+    def __init__(self, hidden_size: int, num_labels: int, dropout: float, crf: bool, crf_loss: str = "word"):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(hidden_size, 2 * num_labels + 1)
         self.crf = CRF(2 * num_labels + 1) if crf else None
+        self.crf_loss = crf_loss
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         return self.classifier(self.dropout(words))  # (B, T, 2m + 1)
@@ -139,8 +140,8 @@ class TaggingHead(nn.Module):
         reduction: str = "span",
     ) -> torch.Tensor:
         """The cross entropy of the words, or the CRF's negative log-likelihood: its mean over words, or (by
-        `"sentence"`) its sum over those of a sentence averaged over sentences. Labels that a sentence is not annotated
-        with take no part."""
+        `"sentence"`, or of a CRF with `crf_loss="sentence"`: Eq. 10 of Ji et al.) its sum over those of a sentence
+        averaged over sentences. Labels that a sentence is not annotated with take no part."""
         tags = bio_tags(gold.entities, logits.size(1))
         annotated_labels = gold.annotated_labels
         if annotated_labels is not None:
@@ -149,6 +150,7 @@ class TaggingHead(nn.Module):
             logits = exclude(logits, possible.unsqueeze(1))
         if self.crf is not None:
             total = self.crf.nll(logits, tags, mask).sum()
+            reduction = "sentence" if self.crf_loss == "sentence" else reduction
         else:
             total = cross_entropy(logits, tags, mask)
         return reduce_loss(total, mask.sum(), len(logits), reduction)

@@ -65,6 +65,9 @@ def main() -> None:
     parser.add_argument("--steps", nargs="+", type=int, default=[1, 2, 5, 10], help="γ of --diffusion")
     parser.add_argument("--spans", nargs="+", type=int, default=[10, 20, 30, 60, 100], help="K of --diffusion")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5], help="sampling seeds of --diffusion")
+    parser.add_argument(
+        "--grid", action="store_true", help="of --diffusion: every γ at every K (Figure 3 of the paper)"
+    )
     parser.add_argument("--output", help="write the figures to this JSON file")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -110,7 +113,7 @@ def main() -> None:
         sentences = list(load_nested_ner(args.data)[args.split])[: args.sentences]
         model, tokenizer = load_model(args.diffusion)
         report["diffusion"] = sampling_curves(
-            model, tokenizer, sentences, args.steps, args.spans, args.seeds, args.batch_size, args.repeats
+            model, tokenizer, sentences, args.steps, args.spans, args.seeds, args.batch_size, args.repeats, args.grid
         )
         title = (
             f"{Path(args.diffusion).name} on {len(sentences):,} sentences of {Path(args.data).name}, {args.split}; "

@@ -56,7 +56,12 @@ ROWS = [
     Row("span_ner-multi_label", "span_ner", {"multi_label": True}),
     Row("span_ner-ffn", "span_ner", {"ffn_size": 24, "word_pooling": "mean"}),
     Row("bl_ner", "bl_ner"),
-    Row("bl_ner-seq-crf", "bl_ner", {"predict_from": "seq", "use_crf": True, "bundle_weight": 0.5}, nested=False),
+    Row(
+        "bl_ner-seq-crf",
+        "bl_ner",
+        {"predict_from": "seq", "use_crf": True, "bundle_weight": 0.5, "crf_loss": "sentence"},
+        nested=False,
+    ),
     Row("dspert", "dspert", {"lstm_size": 64, "ffn_size": 64}, learning_rate=4e-3),
     Row("dspert-shallow", "dspert", {"span_depth": 0, "bilstm": "none", "ffn_size": 64}),
     Row(
@@ -66,6 +71,7 @@ ROWS = [
     ),
     Row("dspert-subword", "dspert", {"span_unit": "subword", "max_span_length": 40, "bilstm": "none", "ffn_size": 64}),
     Row("biaffine_ner", "biaffine_ner", {"max_span_length": None, "lstm_size": 32, "affine_size": 32}),
+    Row("biaffine_ner-subword", "biaffine_ner", {"span_unit": "subword", "max_span_length": 40, "affine_size": 32}),
     Row("cnn_ner", "cnn_ner", {"affine_size": 32, "grid_size": 24}),
     Row("locate_and_label", "locate_and_label", {"windows": None}),
     Row("locate_and_label-bundled", "locate_and_label", {"windows": None, "bundle_weight": 0.1}),
@@ -86,7 +92,14 @@ ROWS = [
     Row(
         "diffusion_ner-left_right",
         "diffusion_ner",
-        {**DIFFUSION, "span_state": "left_right", "span_representation": "mean", "eta": 1.0, "lstm_layers": 0},
+        {
+            **DIFFUSION,
+            "span_state": "left_right",
+            "span_representation": "mean",
+            "eta": 1.0,
+            "lstm_layers": 0,
+            "time_embedding": "sinusoid",
+        },
         learning_rate=5e-3,
         steps=200,
     ),

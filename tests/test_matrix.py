@@ -104,7 +104,10 @@ def test_the_losses_of_a_bundled_model_are_alpha_of_the_tags_and_the_rest_of_the
         sequence = model.tagger.crf.nll(logits, tags, words).sum()
     else:
         sequence = torch.nn.functional.cross_entropy(logits[words], tags[words], reduction="sum")
-    sequence = sequence / (len(words) if model.config.loss_reduction == "sentence" else words.sum())
+    by_sentence = model.config.loss_reduction == "sentence" or (
+        model.config.use_crf and model.config.crf_loss == "sentence"
+    )
+    sequence = sequence / (len(words) if by_sentence else words.sum())
     model.config.bundle_weight = None
     spans = losses_of(model, batch)
     assert list(bundled) == ["tags", *spans]

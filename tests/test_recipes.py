@@ -65,7 +65,7 @@ def parse(recipe, folder, *flags):
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_parses_and_its_approach_takes_its_settings(recipe, tmp_path):
     (run, _), settings, _ = parse(recipe, tmp_path)
-    variants = ("_typing", "_shallow", "_code", "_long")
+    variants = ("_typing", "_shallow", "_code", "_long", "_roberta")
     assert run.approach in {Path(recipe).stem, *(Path(recipe).stem.removesuffix(variant) for variant in variants)}
     config = hf_spanner.APPROACHES[run.approach].config_class(labels=["X"], **settings)
     assert {name: getattr(config, name) for name in settings} == settings
@@ -113,6 +113,50 @@ def test_recipes_of_dspert_have_its_values(name, tmp_path):
     )
 
 
+@pytest.mark.parametrize("approach", ["dspert", "biaffine_ner_roberta"])
+@pytest.mark.parametrize("name", ["ace04", "genia", "conll03"])
+def test_the_protocol_of_dspert_is_its_authors(approach, name, tmp_path):
+    """Sub-words as spans, five of a word, decay on all parameters, documents joined where they are known."""
+    (run, args), settings, _ = parse(f"{name}/{approach}.yaml", tmp_path)
+    length, epochs, batch, rate = DSPERT[name]
+    assert (args.num_train_epochs, args.per_device_train_batch_size, args.learning_rate) == (epochs, batch, rate)
+    assert (settings["span_unit"], settings["max_word_subwords"], args.decay_all) == ("subword", 5, True)
+    assert run.size_embedding_quantile == 0.975 and run.join_subwords == (None if name == "ace04" else 510)
+    assert settings.get("max_span_length") == (length if approach == "dspert" else None)
+
+
+OF_PAPERS = [
+    recipe
+    for recipe in RECIPES
+    if "papers/" in (FOLDER / recipe).read_text(encoding="utf-8") and not recipe.startswith("race")
+]
+
+
+@pytest.mark.parametrize("recipe", OF_PAPERS)
+def test_no_paper_draws_batches_of_similar_length(recipe, tmp_path):
+    (_, args), _, _ = parse(recipe, tmp_path)
+    assert args.train_sampling_strategy == "random"
+
+
+def test_genia_and_conll03_are_trained_on_train_and_dev_where_the_papers_do_so(tmp_path):
+    for name, splits in (
+        ("ace04", ["train"]),
+        ("genia", ["train", "validation"]),
+        ("conll03", ["train", "validation"]),
+    ):
+        for approach in ("locate_and_label", "diffusion_ner", "diffusion_ner_code"):
+            assert parse(f"{name}/{approach}.yaml", tmp_path)[0][0].train_on == splits
+        assert parse(f"{name}/dspert.yaml", tmp_path)[0][0].train_on == ["train"]
+
+
+@pytest.mark.parametrize("name, splits", [("ace04", ["train"]), ("genia", ["train", "validation"])])
+def test_the_code_of_diffusion_ner_keeps_the_last_weights(name, splits, tmp_path):
+    (run, args), settings, _ = parse(f"{name}/diffusion_ner_code.yaml", tmp_path)
+    assert run.train_on == splits and args.load_best_model_at_end is False
+    assert settings["context_separator"] is True and settings["time_embedding"] == "mlp"
+    assert parse(f"{name}/diffusion_ner.yaml", tmp_path)[1]["time_embedding"] == "sinusoid"
+
+
 @pytest.mark.parametrize("name", [*LOCATE_AND_LABEL, "conll03", "weibo"])
 def test_recipes_of_locate_and_label_have_its_values(name, tmp_path):
     (_, args), settings, _ = parse(f"{name}/locate_and_label.yaml", tmp_path)
@@ -123,6 +167,7 @@ def test_recipes_of_locate_and_label_have_its_values(name, tmp_path):
     assert config.seed_sizes == (list(range(1, 11)) if name == "genia" else [*range(1, 8), 9, 11, 13, 15])
     assert (config.alpha1, config.alpha2, config.eta, config.gamma, config.dropout) == (0.7, 1.0, 1.0, 2.0, 0.5)
     assert (config.lambda1, config.lambda2, config.lambda3) == (1.0, 0.1, 1.0)
+    assert (config.loss_reduction, config.all_sizes) == ("sentence", True)
 
 
 def test_ablations_of_locate_and_label_are_flags(tmp_path):

@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,6 +80,34 @@ def draw_pca(thoughts: GoldProbabilities, title: str = "") -> Figure:
         "Each point is a gold entity. A cross with a name is where the model gives that class all the probability; "
         "between crosses it hesitates.",
     )  # fmt: skip
+    return figure
+
+
+def draw_representations(figures: Mapping[str, Any], title: str = "") -> Figure:
+    """The gold entities' representations on their first two principal components (Figure 4 of DSpERT).
+
+    Args:
+        figures: what `describe_representations` returns.
+    """
+    pca = figures["pca"]
+    figure, axes = _figure(title, "Representations of the gold entities, seen from where they differ most", width=10)
+    points, labels = np.array(pca["points"]), np.array(pca["labels"])
+    shown = _sample(len(points))
+    for index, label in enumerate(dict.fromkeys(sorted(pca["labels"]))):
+        chosen = shown[labels[shown] == label]
+        name = f"{label}: {(labels == label).sum():,}"
+        axes.scatter(
+            *points[chosen].T, s=14, color=_colour(index), alpha=0.5, linewidths=0, rasterized=True, label=name
+        )
+    for axis, name, share in zip((axes.set_xlabel, axes.set_ylabel), ("first", "second"), pca["shares"], strict=True):
+        axis(f"{name} principal component ({share:.0%} of the variance)")
+    axes.legend(title="gold label", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    text = f"Each point is one of {figures['entities']:,} gold entities."
+    if figures["out_of_reach"]:
+        text += f" {figures['out_of_reach']:,} more are longer than the span cap and have no representation."
+    if len(points) > MOST_POINTS:
+        text += f" {MOST_POINTS:,} are shown, drawn at random."
+    figure.supxlabel(_wrap(text, int(figure.get_figwidth() * 15)), fontsize=9, color="0.3")
     return figure
 
 

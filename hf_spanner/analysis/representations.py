@@ -35,7 +35,7 @@ class Representations:
     negative_count: int
     weight: np.ndarray  # (classes, d) of the output layer
     has_none: bool  # whether its first row is that of "none"
-    out_of_reach: int = 0  # gold entities longer than the span cap, which have no representation
+    out_of_reach: int = 0  # gold entities longer than the span cap (in its unit), which have no representation
 
 
 def span_representations(
@@ -63,11 +63,12 @@ def span_representations(
         grid = output.span_representations.float().cpu()  # (B, T, K, d)
         unit = torch.nn.functional.normalize(grid, dim=-1)
         num_words = output.num_words.cpu()
-        negative = span_mask(num_words, grid.size(1), grid.size(2))
+        has_vector = ~grid[..., 0].isnan()  # (B, T, K); spans of words may be out of reach in sub-words
+        negative = span_mask(num_words, grid.size(1), grid.size(2)) & has_vector
         for row, (sentence, window) in enumerate(places):
             shift = readings[sentence].windows[window].start
             for start, end, label in readings[sentence].items[window]["entities"]:
-                if end - start > grid.size(2):
+                if end - start > grid.size(2) or not has_vector[row, start, end - start - 1]:
                     continue
                 negative[row, start, end - start - 1] = False
                 key = (sentence, start + shift, end + shift, label)
@@ -75,6 +76,8 @@ def span_representations(
                     continue
                 z[key] = grid[row, start, end - start - 1].numpy().copy()
                 at_spans, overlaps = neighbours(start, end, int(num_words[row]), grid.size(2), reach)
+                there = has_vector[row, at_spans[:, 0], at_spans[:, 1]].numpy()
+                at_spans, overlaps = at_spans[there], overlaps[there]
                 similar = unit[row, at_spans[:, 0], at_spans[:, 1]] @ unit[row, start, end - start - 1]
                 cosine += np.bincount(overlaps, similar.numpy(), minlength=3)
                 count += np.bincount(overlaps, minlength=3)

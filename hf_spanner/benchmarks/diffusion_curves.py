@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.curves import plot_lines
 from ..analysis.pictures import BLUE, GREY, RED, require_matplotlib
 from ..evaluation.predicting import predict_sentences
 from ..metrics import score_entities
@@ -28,11 +29,12 @@ def sampling_curves(
     seeds: Sequence[int] = (1, 2, 3, 4, 5),
     batch_size: int = 32,
     repeats: int = 3,
+    grid: bool = False,
 ) -> list[dict[str, Any]]:
     """One row a point: γ varies at the model's own K, with and without early stop, and K at the model's own γ.
 
-    F1 is given for every sampling seed; speed as sentences per second relative to the model's own γ and K, timed in
-    turns with all others.
+    With `grid`, every γ at every K instead (Figure 3 of the paper), all steps being made. F1 is given for every
+    sampling seed; speed as sentences per second relative to the model's own γ and K, timed in turns with all others.
     """
     if "num_noisy_spans" not in model.inference_parameters:
         raise ValueError(f"{model.config.model_type} does not denoise spans: the curves are of a diffusion_ner model.")
@@ -41,6 +43,8 @@ def sampling_curves(
     points = [("num_steps", {**own, "num_steps": n, "early_stop": early}) for early in (False, True) for n in steps]
     points = [(curve, point) for curve, point in points if not (point["early_stop"] and point["num_steps"] == 1)]
     points += [("num_noisy_spans", {**own, "num_noisy_spans": n}) for n in spans]
+    if grid:
+        points = [("grid", {**own, "num_steps": n, "num_noisy_spans": k}) for k in spans for n in steps]
 
     def run(seed: int = seeds[0], **point):
         return predict_sentences(model, tokenizer, sentences, batch_size, seed=seed, **point)
@@ -76,8 +80,11 @@ def curves_table(rows: Sequence[Mapping]) -> str:
 
 
 def draw_curves(rows: Sequence[Mapping], title: str = "") -> Figure:
-    """F1 (mean, and the range over seeds) above, relative speed below; γ on the left, K on the right."""
+    """F1 (mean, and the range over seeds) above, relative speed below; γ on the left, K on the right. Of a grid there
+    is γ alone, with a line for each K."""
     require_matplotlib()
+    if rows and rows[0]["curve"] == "grid":
+        return _draw_grid(rows, title)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6.2), layout="constrained")
@@ -106,6 +113,29 @@ def draw_curves(rows: Sequence[Mapping], title: str = "") -> Figure:
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(color="0.92", linewidth=0.6)
     return figure
+
+
+def _draw_grid(rows: Sequence[Mapping], title: str) -> Figure:
+    """A panel for F1 and one for speed, by γ; a line for each K."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    figure.suptitle(title.replace("; ", "\n", 1), fontsize=11)
+    of_f1, of_speed = figure.subplots(1, 2)
+    f1 = {f"K = {k}": [(r["num_steps"], r["f1"]) for r in rows if r["num_noisy_spans"] == k] for k in _values(rows)}
+    speed = {
+        f"K = {k}": [(r["num_steps"], r["speed"]) for r in rows if r["num_noisy_spans"] == k] for k in _values(rows)
+    }
+    plot_lines(of_f1, f1, 100)
+    plot_lines(of_speed, speed)
+    for panel, name in ((of_f1, "F1 (band: range over sampling seeds)"), (of_speed, "sentences per second, relative")):
+        panel.set(xlabel=CURVES["num_steps"], ylabel=name)
+    of_f1.legend(frameon=False)
+    return figure
+
+
+def _values(rows: Sequence[Mapping]) -> list[int]:
+    return list(dict.fromkeys(row["num_noisy_spans"] for row in rows))
 
 
 def save_curves(rows: Sequence[Mapping], folder: str | Path, title: str = "") -> list[Path]:

@@ -7,13 +7,16 @@ from pathlib import Path
 from .. import __version__
 from ..data.splits import load_split
 from ..evaluation import System, list_mentions
-from ..evaluation.summary import compare_mentions
+from ..evaluation.mentions import Mention
+from ..evaluation.summary import compare_runs_mentions, pool_runs
 from ..loading import load_config
 from ..report import comparison_markdown, comparison_page
 from ..report.several import verdicts
 from .options import (
     add_report_arguments,
     device_options,
+    joined,
+    length_bins,
     looked_at,
     make_parser,
     parse_with_data,
@@ -27,9 +30,11 @@ examples:
   hf-spanner compare --data litbank/ span=runs/span_ner bl=runs/bl_ner --output reports/bundling
   hf-spanner compare --data genia/ shallow=runs/shallow deep=runs/dspert --representations --output reports/depth
   hf-spanner compare --data litbank/ span.jsonl seq.jsonl
+  hf-spanner compare --data litbank/ span=runs/span/seed-1,runs/span/seed-2 bl=runs/bl/seed-1,runs/bl/seed-2
 
 The first system is what the others are held against. A SYSTEM is a trained model (folder or Hub id), or a JSON Lines
 file of predictions as `hf-spanner evaluate --predictions` writes it (the way to compare the heads of a bundled model).
+Several runs of a system have commas between them: means are compared then, over runs and sentences.
 """
 
 
@@ -42,21 +47,26 @@ def main(argv: list[str] | None = None) -> int:
     if len(args.systems) < 2:
         raise ValueError(f"A comparison needs at least two systems, not only {args.systems[0]!r}.")
 
-    splitter = one_splitter(args)
+    splitter, lengths = one_splitter(args), length_bins(args.length_bins)
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, splitter)
     train = training_sentences(args, data, split, splitter)
-    sentences, kinds = looked_at(args, sentences)
+    first = System.runs_named(args.systems[0])[1][0]
+    sentences, kinds = looked_at(args, joined(sentences, args.join_subwords, first))
     gold = [sentence["entities"] for sentence in sentences]
-    mentions, places, described = {}, {}, {}
-    for text in args.systems:
-        system = System.named(text, **device_options(args))
-        if system.name in mentions:
-            raise ValueError(f"Two systems are called {system.name!r}: name them, such as a={system.place}.")
-        mentions[system.name] = list_mentions(system.predict(sentences, args.batch_size, kinds), gold)
-        places[system.name] = system.place
-        if args.representations:
-            described[system.name] = system.represent(sentences)
-    comparison = compare_mentions(mentions, sentences, train, resamples=args.resamples)
+    runs: dict[str, list[list[Mention]]] = {}
+    places, described = {}, {}
+    for name, named in map(System.runs_named, args.systems):
+        if name in runs:
+            raise ValueError(f"Two systems are called {name!r}: name them, such as a={named[0]}.")
+        runs[name], places[name] = [], ",".join(named)
+        for place in named:
+            system = System.named(f"{name}={place}", **device_options(args))
+            runs[name].append(list_mentions(system.predict(sentences, args.batch_size, kinds), gold))
+            if args.representations and name not in described:  # of several runs, the first
+                described[name] = system.represent(sentences)
+    comparison = compare_runs_mentions(runs, sentences, train, resamples=args.resamples, lengths=lengths)
+    mentions = {name: pool_runs(each, len(sentences)) for name, each in runs.items()}
+    sentences = sentences * len(next(iter(runs.values())))
     for name, figures in described.items():
         comparison["systems"][name]["representations"] = figures
 
@@ -79,7 +89,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def one_splitter(args: argparse.Namespace) -> str | None:
     """How all of the models cut text into words; data that comes as text must have the same words for each of them."""
-    places = [system.partition("=")[2] or system for system in args.systems]
+    places = [place for system in args.systems for place in System.runs_named(system)[1]]
     splitters = {load_config(place).word_splitter: place for place in places if not Path(place).is_file()}
     first, *others = splitters or [None]
     if others and args.resplit is None:

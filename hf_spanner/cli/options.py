@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
-from ..data.reshaping import of_mentions
+from ..building.subwords import subword_counter
+from ..data.reshaping import join_to_size, of_mentions
 from ..data.schema import Sentence
 from ..data.splits import load_split
+from ..default import folder_of
+from ..evaluation.groups import LENGTH, Bins
 from ..harmless import harmless
+from ..loading import load_config, load_tokenizer
 from ..modeling.words import SPLITTERS
 
 
@@ -150,6 +154,45 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--representations", action="store_true", help="look at span representations too (Tables 4 and 5 of DSpERT)"
     )
+    add_join_subwords(parser)
+    add_length_bins(parser)
+
+
+def add_join_subwords(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--join-subwords",
+        type=int,
+        metavar="N",
+        help="read neighbouring sentences of a document at once, as many as have N sub-words together (DSpERT: 510)",
+    )
+
+
+def joined(sentences: list[Any], most: int | None, place: str) -> list[Any]:
+    """The sentences as a model reads them that was trained with `--join_subwords`; its tokenizer counts."""
+    if most is None:
+        return sentences
+    if Path(place).is_file():
+        raise ValueError(f"--join-subwords {most} counts by the tokenizer of a model, and {place} is a file.")
+    config = load_config(place)
+    if config.encoder_config is None:
+        raise ValueError(f"--join-subwords {most}: {place} has no encoder and reads whole words.")
+    return list(
+        join_to_size(sentences, most, subword_counter(load_tokenizer(folder_of(place)), config.max_word_subwords))
+    )
+
+
+def add_length_bins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--length-bins",
+        nargs="+",
+        metavar="WORDS",
+        help="score entities by these lengths, such as 1 2 3 4 5-9 10- (default: 1 2 3 4 5 6-10 11-)",
+    )
+
+
+def length_bins(ranges: Sequence[str] | None) -> Bins:
+    """The groups of lengths that were asked for, or the usual ones."""
+    return LENGTH if ranges is None else Bins.parse(ranges)
 
 
 REPORTERS = ("wandb", "tensorboard", "mlflow", "trackio", "comet_ml", "clearml", "swanlab", "dvclive", "codecarbon")

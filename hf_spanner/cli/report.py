@@ -11,6 +11,8 @@ from ..report import report_markdown, report_page
 from .options import (
     add_report_arguments,
     device_options,
+    joined,
+    length_bins,
     listed,
     looked_at,
     make_parser,
@@ -38,14 +40,15 @@ def main(argv: list[str] | None = None) -> int:
         parser, argv, "SYSTEM", explain="SYSTEM, or NAME=SYSTEM: a trained model or a file of predictions"
     )
 
+    lengths = length_bins(args.length_bins)
     system = System.named(args.system, **device_options(args))
     sentences, data, split = load_split(args.data, args.split, args.format, args.resplit, system.splitter)
-    sentences, kinds = looked_at(args, sentences)
+    sentences, kinds = looked_at(args, joined(sentences, args.join_subwords, system.place))
     found = system.predict(sentences, args.batch_size, kinds)
     mentions = list_mentions(found, [s["entities"] for s in sentences])
     labels = listed(args.labels) or (None if system.model is None else system.model.config.types)
     summary = summarise_mentions(
-        mentions, sentences, training_sentences(args, data, split, system.splitter), labels, args.resamples
+        mentions, sentences, training_sentences(args, data, split, system.splitter), labels, args.resamples, lengths
     )
     if labels and (foreign := sorted({m.label for m in mentions if m.gold} - set(labels))):
         names = ", ".join(foreign)

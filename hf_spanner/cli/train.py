@@ -28,7 +28,6 @@ from ..data import (
 )
 from ..data.inspection import headlines, inspect
 from ..data.splitting import documents, hold_out, make_folds
-from ..default import folder_of
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish, write_companions, write_summary
 from ..hub.record import RECORD, base_model, hub_id, read_record, training_record
@@ -43,8 +42,17 @@ from ..training.lora import add_lora, merge_lora
 from ..training.settings import COLLAPSED, AtHand, choose
 from . import options
 from .arguments import parse_with_recipe
+from .protocols import (
+    ENCODER,
+    count_sizes,
+    encoder_of,
+    joined_to_subwords,
+    keep_the_last,
+    like,
+    subword_counter_of,
+    trained_on,
+)
 
-ENCODER = "bert-base-cased"
 LOOKED_THROUGH = 30_000  # sentences
 FEW = 100  # sentences: with 50 of LitBank an encoder came to 44 to 51 F1, the default model to 65
 FOLD_SEED = 42  # the parts of a cross-validation are the same for all models
@@ -114,6 +122,31 @@ class RunArguments(VectorArguments):
     eval_join: int = field(
         default=1, metadata={"help": "Read validation and test data so many neighbouring sentences at a time."}
     )
+    join_subwords: int | None = field(
+        default=None,
+        metadata={
+            "help": "Join neighbouring sentences of a document, in all splits, as long as they have at most so many "
+            "sub-words together (DSpERT's code: 510)."
+        },
+    )
+    train_on: list[str] = field(
+        default_factory=lambda: ["train"],
+        metadata={
+            "help": "The splits to train on. With 'train validation' nothing is left to choose a checkpoint by: the "
+            "last one is kept."
+        },
+    )
+    size_embedding_quantile: float | None = field(
+        default=None,
+        metadata={
+            "help": "Of dspert and biaffine_ner: as many sizes of spans have an embedding of their own as this share "
+            "of the gold entities has (DSpERT's code: 0.975)."
+        },
+    )
+    length_bins: list[str] | None = field(
+        default=None,
+        metadata={"help": "Score entities by these lengths, such as 1 2 3 4 5-9 10-, in place of the usual ones."},
+    )
     max_train_sentences: int | None = field(default=None, metadata={"help": "Train on the first N sentences only."})
     max_eval_sentences: int | None = field(default=None, metadata={"help": "Likewise for validation and test."})
     seeds: list[int] | None = field(
@@ -180,6 +213,15 @@ def parse(argv: list[str], command: str) -> Task:
         raise ValueError(f"--folds {run.folds} leaves nothing to train on: 2 or more, such as --folds 5.")
     if run.folds is not None and run.seeds is not None:
         raise ValueError("--folds trains on other parts of the data, --seeds on the same: leave one of them out.")
+    if run.folds is not None and run.train_on != ["train"]:
+        raise ValueError("--folds trains on all splits but test in parts, --train_on whole: leave one of them out.")
+    if run.join_subwords is not None and (run.join_sizes or run.eval_join != 1):
+        raise ValueError(
+            "--join_subwords joins by size, --join_sizes and --eval_join by number: leave one of them out."
+        )
+    options.length_bins(run.length_bins)
+    if "validation" in run.train_on:
+        keep_the_last(args)
     if run.seeds is not None and len(set(run.seeds)) < max(len(run.seeds), 2):
         raise ValueError(f"--seeds {' '.join(map(str, run.seeds))}: name two seeds or more, each once.")
     return Task(run, args, settings, recipe, command)
@@ -221,7 +263,8 @@ def train_several(task: Task, again: Callable[[], Task]) -> None:
         task.say(f"\n{summary_table(summary)}")
         write_summary(folder, summary, take_best=bool(seeds))
         if seeds:
-            task.say(f"\n{folder} has the model of {summary['best']}, the best on validation data.")
+            by = "the best on validation data" if "validation" in summary["mean"] else "the first"
+            task.say(f"\n{folder} has the model of {summary['best']}, {by}.")
         if seeds and task.args.push_to_hub:
             args, (model, _) = task.args, load_model(str(folder))
             publish(model, args.hub_model_id or folder.name, private=args.hub_private_repo, token=args.hub_token)
@@ -246,7 +289,7 @@ def train(task: Task) -> dict[str, Any]:
         say(f"flat: of {number:,} training sentences the spans inside or across entities are left out of the loss.")
     for line in (*unlearnable(data), *worth_knowing(task, data)):
         say(line)
-    started = choose_settings(task, data)
+    started = [*count_sizes(task, data), *choose_settings(task, data)]
     model, tokenizer, lines = start_model(task, labels, data)
     started += lines
     for line in started:
@@ -258,7 +301,7 @@ def train(task: Task) -> dict[str, Any]:
         model=model,
         args=args,
         train_dataset=data["train"],
-        eval_dataset=data["validation"],
+        eval_dataset=data.get("validation"),
         processing_class=tokenizer,
     )
     for line in (*trainer.choice.lines(), *trainer.reach.values()):
@@ -285,7 +328,8 @@ def train(task: Task) -> dict[str, Any]:
     if trainer.is_world_process_zero():
         results = {}
         for name, found, sentences in parts_to_score(trainer.predictions):
-            results[name] = score_predictions(model, found, sentences, groups=True)
+            lengths = options.length_bins(run.length_bins)
+            results[name] = score_predictions(model, found, sentences, groups=True, lengths=lengths)
             say(f"\n{name} ({len(sentences):,} sentences)\n{format_scores(results[name])}")
         trainer.record = training_record(
             trainer,
@@ -364,16 +408,11 @@ def start_model(task: Task, labels: list[str], data: Any) -> tuple[Any, Any, lis
     return model, tokenizer, []
 
 
-def encoder_of(run: RunArguments) -> str:
-    """The encoder of a new model."""
-    return folder_of(run.encoder or ENCODER)
-
-
 def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
     """What is known before there is a model; `look_inside`: whether to look at the encoder's layers."""
     name, encoder = str(run.approach), encoder_of(run)
     on_encoder = "encoder_config" in approach(name).config_class.sub_configs
-    rows = [row for split in ("train", "validation") for row in data[split]["entities"]]
+    rows = [row for split in ("train", "validation") if split in data for row in data[split]["entities"]]
     layers = 0
     if look_inside and on_encoder:
         layers = collapsed_layers(encoder, load_tokenizer(encoder), data["train"], COLLAPSED)
@@ -382,7 +421,7 @@ def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
         trained=False,
         width=1 if on_encoder else None,  # how wide is of no consequence for a model's settings
         sentences=len(data["train"]),
-        validation=len(data["validation"]),
+        validation=len(data.get("validation", ())),
         lengths=[entity["end"] - entity["start"] for row in rows for entity in row],
         collapsed_layers=layers,
     )
@@ -450,7 +489,9 @@ def load_corpus(source: str, task: Task, splitter: str, repeats: int = 1):
         raise ValueError(f"{source} has no sentence in its split {empty[0]!r}: fill the file or remove it.")
     if task.fold is not None:
         data = one_fold(data, int(run.folds or 0), task.fold, FOLD_SEED)
-    data = with_validation(data, seed, task.say)
+    data = trained_on(data, run.train_on) if run.train_on != ["train"] else data
+    if "validation" not in run.train_on:
+        data = with_validation(data, seed, task.say)
     for split in data:
         limit = run.max_train_sentences if split == "train" else run.max_eval_sentences
         if limit is not None and limit < len(data[split]):
@@ -461,6 +502,8 @@ def load_corpus(source: str, task: Task, splitter: str, repeats: int = 1):
         sizes = run.join_sizes or [1]
         passes = [sentence for i in range(repeats) for sentence in join_sentences(data["train"], sizes, seed + i)]
         data["train"] = like(data["train"], passes)
+    if run.join_subwords is not None:
+        data = joined_to_subwords(data, run.join_subwords, subword_counter_of(task), task.say)
     if run.eval_join != 1:
         for split in data.keys() - {"train"}:
             data[split] = like(data[split], list(join_sentences(data[split], [run.eval_join])))
@@ -473,11 +516,6 @@ def one_fold(data, number: int, fold: int, seed: int):
     folds = make_folds(documents(whole), number, seed)
     rest = sorted(index for i, part in enumerate(folds) if i != fold for index in part)
     return type(data)({"train": whole.select(rest), "test": whole.select(folds[fold])})
-
-
-def like(part, sentences: list):
-    """Sentences as a data set with the columns of another."""
-    return type(part).from_list(sentences, features=part.features)
 
 
 def parts_to_score(predictions: Mapping[str, tuple]) -> Iterator[tuple[str, list, list]]:

@@ -10,7 +10,7 @@ from .chars import TextOptions, chars_to_words
 from .describe import Statistics, label_names, mention_kinds, statistics, suggest_overlap
 from .loading import find_splits, load_nested_ner
 from .readers import READERS, guess_format, read_file
-from .reshaping import join_corpora, join_sentences, resplit_words
+from .reshaping import join_corpora, join_sentences, join_to_size, resplit_words
 from .schema import Entity, ReadReport, Sentence, check_sentence, features
 from .tags import detect_scheme, entities_to_tags, tags_to_entities
 from .writers import WRITERS, write_brat, write_jsonl
@@ -32,6 +32,7 @@ __all__ = [
     "guess_format",
     "join_corpora",
     "join_sentences",
+    "join_to_size",
     "label_names",
     "mention_kinds",
     "load_nested_ner",

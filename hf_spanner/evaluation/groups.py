@@ -29,6 +29,29 @@ class Bins(NamedTuple):
     def of(self, value: float) -> str:
         return self.names[bisect_left(self.bounds, value)]
 
+    @classmethod
+    def parse(cls, ranges: Sequence[str]) -> Bins:
+        """`["1", "2", "3-4", "5-"]`: ranges of whole numbers that follow each other from 1 on, the last without end.
+
+        >>> Bins.parse(["1-4", "5-9", "10-"]).of(7)
+        '5-9'
+        """
+        bounds: list[int] = []
+        for index, text in enumerate(ranges):
+            first, dash, last = text.partition("-")
+            is_last = index + 1 == len(ranges)
+            wanted = 1 + (bounds[-1] if bounds else 0)
+            fits = first == str(wanted) and (last == "" if is_last else not dash or last.isdecimal())
+            if not fits or (is_last and not dash) or (last and int(last) < wanted):
+                raise ValueError(
+                    f"Cannot read the length {text!r} of {' '.join(ranges)}: ranges follow each other from 1 on and "
+                    "the last has no end, such as 1 2 3 4 5-9 10-."
+                )
+            bounds.append(int(last or first))
+        if not ranges:
+            raise ValueError("There is no range of lengths: name some, such as 1 2 3 4 5-9 10-.")
+        return cls(tuple(ranges), tuple(bounds[:-1]))
+
 
 LENGTH = Bins(("1", "2", "3", "4", "5", "6-10", ">10"), (1, 2, 3, 4, 5, 10))
 SENTENCE_LENGTH = Bins(("1-10", "11-20", "21-30", "31-40", ">40"), (10, 20, 30, 40))
@@ -57,7 +80,10 @@ TITLES = {
 
 
 def score_groups(
-    predictions: Iterable[Iterable[EntityLike]], sentences: Sentences, train: Sentences | None = None
+    predictions: Iterable[Iterable[EntityLike]],
+    sentences: Sentences,
+    train: Sentences | None = None,
+    lengths: Bins = LENGTH,
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Strict scores by every grouping of [`groupings`]: `{"length": {"1": {precision, recall, f1, ...}, ...}, ...}`.
 
@@ -65,23 +91,24 @@ def score_groups(
         predictions: one list of entities per sentence.
         sentences: records with `tokens` and gold `entities`, in the same order.
         train: the training sentences; without them there is no `eCon` and no `unseen`.
+        lengths: the groups of `length`, such as `Bins.parse(["1-4", "5-9", "10-"])`.
     """
     mentions = list_mentions(predictions, [sentence["entities"] for sentence in sentences])
-    return score_groupings(mentions, sentences, train)
+    return score_groupings(mentions, sentences, train, lengths)
 
 
 def score_groupings(
-    mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None
+    mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None, lengths: Bins = LENGTH
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """What [`score_groups`] returns, from mentions."""
     result = {}
-    for name, keys in groupings(mentions, sentences, train).items():
-        result[name] = score_by(mentions, keys, group_names(name, keys))
+    for name, keys in groupings(mentions, sentences, train, lengths).items():
+        result[name] = score_by(mentions, keys, group_names(name, keys, lengths))
     return result
 
 
 def groupings(
-    mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None
+    mentions: Sequence[Mention], sentences: Sentences, train: Sentences | None = None, lengths: Bins = LENGTH
 ) -> dict[str, list[str]]:
     """The group of each mention under every grouping.
 
@@ -99,7 +126,7 @@ def groupings(
     gold = [sentence["entities"] for sentence in sentences]
     around = surroundings(mentions)
     keys = {
-        "length": [LENGTH.of(m.end - m.start) for m in mentions],
+        "length": [lengths.of(m.end - m.start) for m in mentions],
         "sentence_length": [SENTENCE_LENGTH.of(len(words[m.sentence])) for m in mentions],
         "depth": [str(around[m.sentence, m.span].depth) for m in mentions],
         "nesting": [around[m.sentence, m.span].nesting for m in mentions],
@@ -119,12 +146,12 @@ def groupings(
     return {name: keys[name] for name in TITLES if name in keys}
 
 
-def group_names(name: str, keys: Iterable[str]) -> list[str]:
+def group_names(name: str, keys: Iterable[str], lengths: Bins = LENGTH) -> list[str]:
     """The groups of a grouping in their order, empty ones too; of `depth`, as deep as the mentions are."""
     if name == "depth":
         return [str(depth) for depth in range(1, max((int(key) for key in keys), default=1) + 1)]
     fixed = {
-        "length": LENGTH.names,
+        "length": lengths.names,
         "sentence_length": SENTENCE_LENGTH.names,
         "nesting": ("flat", "nested", "covering", "both"),
         "layer": ("outermost", "inner"),

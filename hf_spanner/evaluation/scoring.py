@@ -12,7 +12,7 @@ from ..data.reshaping import of_mentions
 from ..metrics.nested_ner.scoring import EntityLike
 from ..metrics.tasks import score_task
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
-from .groups import score_groups
+from .groups import LENGTH, Bins, score_groups
 from .mentions import list_mentions, score_mentions
 from .predicting import predict_sentences
 
@@ -67,15 +67,17 @@ def score_predictions(
     found: Sequence[Iterable[EntityLike]],
     sentences: Sequence[Mapping[str, Any]],
     groups: bool = False,
+    lengths: Bins = LENGTH,
 ) -> dict[str, Any]:
     """The scores of what a model found in annotated sentences, those that suit its task.
 
-    With `groups`, scores by length, nesting and depth are added (not where the spans were given).
+    With `groups`, scores by length (grouped by `lengths`), nesting and depth are added (not where the spans were
+    given).
     """
     listed = [list(entities) for entities in found]
     scores = score_task(model.task, listed, sentences, model.config.types)
     if model.config.mentions is not None and (kinds := mention_kinds(sentences)):
         scores["per_mention"] = score_kinds(listed, sentences, kinds)
     if groups and model.task == "finding":
-        scores["groups"] = score_groups(listed, sentences)
+        scores["groups"] = score_groups(listed, sentences, lengths=lengths)
     return scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,9 +10,18 @@ from typing import Any
 from ..data.describe import label_names
 from ..metrics.nested_ner.scoring import EntityLike, Triple, score_entities
 from .calibration import calibration
-from .comparison import SentenceCounts, bootstrap_f1, compare_systems, found_by, holm
+from .comparison import (
+    SentenceCounts,
+    bootstrap_f1,
+    bootstrap_runs,
+    compare_runs,
+    compare_systems,
+    f1_of,
+    found_by,
+    holm,
+)
 from .errors import confusion, list_errors, summarise_errors
-from .groups import Sentences, score_groupings, unseen_density
+from .groups import LENGTH, Bins, Sentences, score_groupings, unseen_density
 from .mentions import Mention, list_mentions
 
 
@@ -21,6 +31,7 @@ def summarise(
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,
     resamples: int = 10_000,
+    lengths: Bins = LENGTH,
 ) -> dict[str, Any]:
     """Everything that can be said of predictions for annotated sentences.
 
@@ -30,6 +41,7 @@ def summarise(
         train: the training sentences; without them there is no `eCon`, no `unseen` and no `unseen_density`.
         labels: types that get a row even if they never occur; others follow.
         resamples: of the bootstrap behind `f1_interval`.
+        lengths: the groups of `length`, such as `Bins.parse(["1-4", "5-9", "10-"])`.
 
     Returns:
         `data` (counts of sentences, words, entities), `scores` (see `score_entities`), `f1_interval` (95 %),
@@ -43,7 +55,7 @@ def summarise(
         (0.5, 1.0)
     """
     mentions = list_mentions(predictions, [sentence["entities"] for sentence in sentences])
-    return summarise_mentions(mentions, sentences, train, labels, resamples)
+    return summarise_mentions(mentions, sentences, train, labels, resamples, lengths)
 
 
 def summarise_mentions(
@@ -52,6 +64,7 @@ def summarise_mentions(
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,
     resamples: int = 10_000,
+    lengths: Bins = LENGTH,
 ) -> dict[str, Any]:
     """What [`summarise`] returns, from mentions."""
     if not sentences:
@@ -73,7 +86,7 @@ def summarise_mentions(
         },
         "scores": score_entities(predicted, gold, labels),
         "f1_interval": list(bootstrap_f1(counts, resamples)),
-        "groups": score_groupings(mentions, sentences, train),
+        "groups": score_groupings(mentions, sentences, train, lengths),
         "errors": summarise_errors(list_errors(mentions)),
         "confusion": confusion(mentions, labels),
         "calibration": calibration(mentions),
@@ -103,6 +116,7 @@ def compare(
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,
     resamples: int = 10_000,
+    lengths: Bins = LENGTH,
 ) -> dict[str, Any]:
     """Two or more systems on the same sentences; the first is the one that the others are held against.
 
@@ -116,7 +130,7 @@ def compare(
         raise ValueError(f"A comparison needs at least two systems, not {list(systems)}.")
     gold = [sentence["entities"] for sentence in sentences]
     mentions = {name: list_mentions(found, gold) for name, found in systems.items()}
-    return compare_mentions(mentions, sentences, train, labels, resamples)
+    return compare_mentions(mentions, sentences, train, labels, resamples, lengths)
 
 
 def compare_mentions(
@@ -125,10 +139,13 @@ def compare_mentions(
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,
     resamples: int = 10_000,
+    lengths: Bins = LENGTH,
 ) -> dict[str, Any]:
     """What [`compare`] returns, from mentions."""
     labels = None if labels is None else list(labels)
-    summaries = {name: summarise_mentions(m, sentences, train, labels, resamples) for name, m in mentions.items()}
+    summaries = {
+        name: summarise_mentions(m, sentences, train, labels, resamples, lengths) for name, m in mentions.items()
+    }
     counts = {name: SentenceCounts.of(m, len(sentences)) for name, m in mentions.items()}
     baseline, *others = mentions
     tests = {name: compare_systems(counts[baseline], counts[name], resamples) for name in others}
@@ -152,6 +169,56 @@ def compare_mentions(
         "by_all": sum(len(names) == len(mentions) for names in found.values()),
         "by_none": sum(not names for names in found.values()),
     }
+
+
+def compare_runs_mentions(
+    runs: Mapping[str, Sequence[Sequence[Mention]]],
+    sentences: Sentences,
+    train: Sentences | None = None,
+    labels: Iterable[str] | None = None,
+    resamples: int = 10_000,
+    lengths: Bins = LENGTH,
+) -> dict[str, Any]:
+    """What [`compare`] returns, of systems that were trained several times: the mentions of each of their runs.
+
+    Counts and groups are of all runs together, every sentence counting once for each. The tests, and the intervals of
+    F1, are about the means of the runs (see `compare_runs`), whose F1 are in `runs` of each system's summary.
+    """
+    numbers = {name: len(each) for name, each in runs.items()}
+    count = next(iter(numbers.values()))
+    if set(numbers.values()) != {count}:
+        told = ", ".join(f"{name} {number}" for name, number in numbers.items())
+        raise ValueError(f"The systems have different numbers of runs ({told}): name as many of each.")
+    pooled = {name: pool_runs(each, len(sentences)) for name, each in runs.items()}
+    comparison = compare_mentions(pooled, [*sentences] * count, train, labels, resamples, lengths)
+    if count == 1:
+        return comparison
+    counts = {name: [SentenceCounts.of(run, len(sentences)) for run in each] for name, each in runs.items()}
+    baseline, *others = runs
+    comparison["tests"] = {name: compare_runs(counts[baseline], counts[name], resamples) for name in others}
+    if len(others) > 1:
+        adjusted = holm([test["p_bootstrap"] for test in comparison["tests"].values()])
+        for test, p in zip(comparison["tests"].values(), adjusted, strict=True):
+            test["p_holm"] = p
+    for name, summary in comparison["systems"].items():
+        f1 = [float(f1_of(*map(sum, run))) for run in counts[name]]
+        summary["runs"] = f1
+        summary["f1_interval"] = list(bootstrap_runs(counts[name], resamples))
+        summary["notes"].insert(
+            0,
+            f"F1 of {count} runs: {statistics.mean(f1):.4f} ± {statistics.stdev(f1):.4f} (mean ± standard deviation); "
+            "all counts are of the runs together.",
+        )
+    return comparison
+
+
+def pool_runs(runs: Iterable[Sequence[Mention]], sentences: int) -> list[Mention]:
+    """The mentions of several runs over as many copies of the sentences, one behind the other."""
+    return [
+        mention._replace(sentence=mention.sentence + number * sentences)
+        for number, run in enumerate(runs)
+        for mention in run
+    ]
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,10 +32,8 @@ class System:
         name, equals, place = text.partition("=")
         if not equals:
             name, place = "", text
-        path = Path(place)
-        name = name or (path.stem if path.is_file() else path.name)
-        system = cls(name, place)
-        if not path.is_file():
+        system = cls(name or cls.name_of(place), place)
+        if not Path(place).is_file():
             system.model, system.tokenizer = load_model(place, **loading)
             if system.model.task == "typing":
                 raise ValueError(
@@ -43,6 +41,21 @@ class System:
                     "evaluate` says."
                 )
         return system
+
+    @classmethod
+    def runs_named(cls, text: str) -> tuple[str, list[str]]:
+        """The name and the places of a system that was trained several times: `name=run-1,run-2`, or one place."""
+        name, equals, places = text.partition("=")
+        if not equals:
+            name, places = "", text
+        listed = [places] if Path(places).exists() else [place.strip() for place in places.split(",")]
+        return name or cls.name_of(listed[0]), listed
+
+    @staticmethod
+    def name_of(place: str) -> str:
+        """What a system is called that has no name."""
+        path = Path(place)
+        return path.stem if path.is_file() else path.name
 
     @property
     def splitter(self) -> str | None:

@@ -174,6 +174,10 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
     if "seed" in record:
         processes = record.get("processes", 1)
         lines.append(f"Seed {record['seed']}, one run{f' of {processes} processes' if processes > 1 else ''}.")
+    if parameters := record.get("parameters"):
+        lines.append(f"Parameters: {parameters['all']:,}, of which {parameters['encoder']:,} are the encoder's.")
+    if seconds := record.get("training_seconds"):
+        lines.append(f"Training took {duration(seconds)}, evaluations included.")
     if several := record.get("several"):
         lines.append(f"{summary_line(several)} This is the model of {several['best']}.")
     lines += [_cell(line) for line in record.get("started", [])]
@@ -188,6 +192,13 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
     if versions := record.get("versions"):
         lines.append(", ".join(f"{name} {version}" for name, version in versions.items()) + ".")
     return lines or ["How the model was trained was not recorded."]
+
+
+def duration(seconds: float) -> str:
+    """`47 s`, `12 min`, `3.4 h`"""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def settings_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:

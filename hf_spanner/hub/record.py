@@ -31,6 +31,8 @@ SETTINGS = (  # of the training arguments, those that a reader needs to train th
     "lr_scheduler_type",
     "warmup_steps",
     "weight_decay",
+    "decay_all",
+    "train_sampling_strategy",
     "max_grad_norm",
     "optim",
     "bf16",
@@ -49,12 +51,15 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
     return {
         "approach": model.config.model_type,
         "training": {name: getattr(args, name) for name in SETTINGS},
+        "training_seconds": trainer.training_seconds and round(trainer.training_seconds, 1),
+        "parameters": count_parameters(trainer.whole_model()),
         "seed": args.seed,
         "processes": args.world_size,
         "epochs": args.num_train_epochs,
         "selected_by": args.metric_for_best_model if args.load_best_model_at_end else None,
         "best_checkpoint": Path(state.best_model_checkpoint).name if state.best_model_checkpoint else None,
         "history": [entry for entry in state.log_history if "eval_loss" in entry],
+        "loss_by_epoch": trainer.loss_by_epoch,
         "sentences": {split: len(part.sentences) for split, part in data.items()},
         "reach": list(trainer.reach.values()),
         "labels": label_examples(train),
@@ -67,6 +72,19 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
             "python": platform.python_version(),
         },
         **more,
+    }
+
+
+def count_parameters(model: Any) -> dict[str, int]:
+    """How many numbers a model is made of, in all, and how many of them are trained and are the encoder's.
+
+    Another figure than a paper's may be the pooler, which is not built here: 0.59M of a base encoder.
+    """
+    sizes = {name: (p.numel(), p.requires_grad) for name, p in model.named_parameters()}
+    return {
+        "all": sum(size for size, _ in sizes.values()),
+        "trained": sum(size for size, is_trained in sizes.values() if is_trained),
+        "encoder": sum(size for name, (size, _) in sizes.items() if name.startswith("encoder.")),
     }
 
 

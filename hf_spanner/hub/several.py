@@ -11,7 +11,8 @@ SCORES = ("f1", "precision", "recall", "typing_accuracy")
 
 
 def summarise(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The scores of each training by split, their means and standard deviations, and the best on validation data."""
+    """The scores of each training by split, their means and standard deviations, and the best on validation data (or,
+    where there is none, the first)."""
     runs = {
         name: {
             split: {key: scores[key] for key in SCORES if key in scores} for split, scores in record["results"].items()
@@ -26,7 +27,7 @@ def summarise(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "runs": runs,
         "mean": {split: {key: statistics.mean(row) for key, row in rows.items()} for split, rows in columns.items()},
         "std": {split: {key: deviation(row) for key, row in rows.items()} for split, rows in columns.items()},
-        "best": max(runs, key=lambda name: next(iter(runs[name]["validation"].values()))),
+        "best": max(runs, key=lambda name: next(iter(runs[name].get("validation", {"": 0}).values()))),
     }
 
 

@@ -38,7 +38,9 @@ def verdicts(comparison: Mapping[str, Any]) -> list[str]:
     """One sentence for each system that is held against the baseline."""
     result, baseline = [], comparison["baseline"]
     for name, test in comparison["tests"].items():
-        p = test.get("p_holm", test["p_randomisation"])
+        # One run of each: by sentences that change sides. Several: by runs and sentences drawn anew.
+        several_runs = "runs" in comparison["systems"][name]
+        p = test.get("p_holm", test["p_bootstrap" if several_runs else "p_randomisation"])
         size = f"{abs(100 * test['difference']):.2f} points of F1"
         if p < 0.05:
             better = "better" if test["difference"] > 0 else "worse"

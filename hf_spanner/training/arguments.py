@@ -57,6 +57,9 @@ class NestedNerTrainingArguments(TrainingArguments):
         default=None, metadata={"help": f"Learning rate of the encoder; {CHOSEN}."}
     )
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay (none on biases and layer norms)."})
+    decay_all: bool = field(
+        default=False, metadata={"help": "Weight decay on all parameters, biases and layer norms too (DSpERT's code)."}
+    )
     warmup_steps: float = field(  # type: ignore[assignment]
         default=None, metadata={"help": f"Linear warm-up: steps, or below 1 a share of all steps; {CHOSEN}."}
     )

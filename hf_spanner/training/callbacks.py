@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -12,6 +15,64 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import TrainerCallback
 
 logger = logging.getLogger(__name__)
+
+EPOCH = "mean_of_epoch"  # in the log history: an entry that `LossByEpoch` has made
+
+
+class LossTerms:
+    """Means of a loss's terms by name: added up on the device, read when they are asked for."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Any] = {}
+        self.count = 0
+
+    def __bool__(self) -> bool:
+        return self.count > 0 and bool(self.sums)
+
+    def add(self, losses: Mapping[str, torch.Tensor]) -> None:
+        for name, term in losses.items():
+            self.sums[name] = self.sums.get(name, 0.0) + term.detach().mean()
+        self.count += 1
+
+    def means(self, gather: Callable[[torch.Tensor], torch.Tensor] = lambda means: means) -> dict[str, float]:
+        """`gather` brings together what several processes have, `(n, terms)`."""
+        if not self:
+            return {}
+        means = gather((torch.stack(list(self.sums.values())).float() / self.count).unsqueeze(0)).mean(0)
+        return dict(zip(self.sums, means.tolist(), strict=True))
+
+    def clear(self) -> None:
+        self.sums, self.count = {}, 0
+
+
+class LossByEpoch(TrainerCallback):
+    """Adds to the log history of a training, which checkpoints keep, each epoch's mean loss and the seconds so far.
+
+    Of an epoch that was interrupted the mean is of what came after.
+    """
+
+    def __init__(self, mean: Callable[[], dict[str, float]]):
+        self.mean = mean
+        self.begun, self.before = monotonic(), 0.0
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.begun = monotonic()
+        self.before = max((entry["seconds"] for entry in losses_by_epoch(state.log_history)), default=0.0)
+
+    def on_epoch_end(self, args, state, control, **kwargs):
+        if loss := self.mean():
+            epoch = 1 + len(losses_by_epoch(state.log_history))
+            entry = {"epoch": epoch, "seconds": round(self.seconds(), 1), **loss}
+            state.log_history.append({"epoch": state.epoch, "step": state.global_step, EPOCH: entry})
+
+    def seconds(self) -> float:
+        """Of the training so far, evaluations included; what was done before an interruption counts."""
+        return self.before + monotonic() - self.begun
+
+
+def losses_by_epoch(log_history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What [`LossByEpoch`] has added: `epoch` (1, 2, ...), `seconds`, `loss` and, of several, its terms by name."""
+    return [entry[EPOCH] for entry in log_history if EPOCH in entry]
 
 
 class FreezeEncoder(TrainerCallback):

@@ -114,4 +114,5 @@ def _encoding(config: NestedNerConfig) -> tuple[Any, ...]:
     """What the encoding of sentences hangs on."""
     inputs = config.word_inputs()
     made = None if inputs is None else vars(inputs)
-    return config.labels, config.max_subwords, config.context_sentences, config.reach(), made
+    windows = config.max_subwords, config.max_word_subwords, config.reach()
+    return config.labels, windows, config.context_sentences, config.context_separator, made

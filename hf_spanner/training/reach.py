@@ -38,7 +38,20 @@ def unreachable(dataset: NestedNerDataset, model: NestedNerPreTrainedModel) -> C
 
 
 def reach_report(name: str, dataset: NestedNerDataset, model: NestedNerPreTrainedModel) -> str:
-    """One line a split: how many gold entities are out of reach, and why."""
+    """One line a split: how many gold entities are out of reach, and why; and how many words are not read whole."""
+    return _found(name, dataset, model) + _cut_words(dataset)
+
+
+def _cut_words(dataset: NestedNerDataset) -> str:
+    most, cut = dataset.config.max_word_subwords, dataset.encoder.words.cut
+    words = [word for sentence in dataset.sentences for word in sentence["tokens"]]
+    number = sum(word in cut for word in words)
+    if most is None or not number:
+        return ""
+    return f" Of {number:,} of {len(words):,} words only the first max_word_subwords={most} sub-words are read."
+
+
+def _found(name: str, dataset: NestedNerDataset, model: NestedNerPreTrainedModel) -> str:
     total = sum(len(sentence["entities"]) for sentence in dataset.sentences)
     reasons = unreachable(dataset, model)
     lost = sum(reasons.values())

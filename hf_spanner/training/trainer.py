@@ -37,7 +37,14 @@ from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
 from .budget import TimeBudget, fit_to_time, go_on_counting
-from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
+from .callbacks import (
+    ExponentialMovingAverage,
+    FreezeEncoder,
+    LossByEpoch,
+    LossTerms,
+    losses_by_epoch,
+    two_stage_schedule,
+)
 from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, are_encoded
 from .lock import locked
 from .parameters import model_of, parameter_groups
@@ -102,17 +109,20 @@ class NestedNerTrainer(Trainer):
             model_of(first).restore_embeddings()  # eight bits cannot be trained
         self.model = first  # needed by `encode` before the base class sets it
         self._metrics = NestedNerMetrics(model_of(first).config)  # of the evaluation that runs, or ran last
-        self._terms: dict[str, Any] = {}  # of the loss by name, summed since they were last logged
-        self._term_count = 0
+        self._terms = LossTerms()  # since they were last logged
+        self._epoch_terms = LossTerms()  # since the epoch began
+        self._epochs = LossByEpoch(self._loss_of_epoch)
         self._stages: list[TrainerCallback] = []  # of the training, as its arguments ask for them
         self._resumed_from: str | None = None  # the checkpoint, if training goes on from one
         self.predictions: dict[
             str, tuple[list[list[Entity]], NestedNerDataset]
         ] = {}  # by split, of the model as it is: entities found and the data set
+        self.training_seconds: float | None = None  # evaluations included, and what was done before an interruption
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
         kwargs["data_collator"] = kwargs.get("data_collator") or collator_for(model_of(first), processing_class, args)
         kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
+        kwargs["callbacks"] = [*(kwargs.get("callbacks") or ()), self._epochs]
         train_dataset, eval_dataset = self.encode_training_data(train_dataset), self.encode(eval_dataset)
         self.choice = suit_arguments(args, model_of(first), train_dataset, eval_dataset)  # what nobody set
         super().__init__(
@@ -244,7 +254,9 @@ class NestedNerTrainer(Trainer):
         if self.optimizer is not None:
             return self.optimizer
         rates = self.args.learning_rate, self.args.head_learning_rate, self.args.weight_decay
-        groups = parameter_groups(model, *rates, decayed=set(self.get_decay_parameter_names(model)))
+        every_name = (name for name, _ in model.named_parameters())
+        decayed = set(every_name if self.args.decay_all else self.get_decay_parameter_names(model))
+        groups = parameter_groups(model, *rates, decayed=decayed)
         optimizer_class, kwargs = self.get_optimizer_cls_and_kwargs(self.args, model)
         self.optimizer = optimizer_class(groups, **kwargs)
         return self.optimizer
@@ -271,24 +283,27 @@ class NestedNerTrainer(Trainer):
     def compute_loss(self, model, inputs, return_outputs: bool = False, num_items_in_batch=None):
         loss, output = super().compute_loss(model, {**inputs, "return_dict": True}, True, num_items_in_batch)
         if self.model.training:
-            for name, term in output.get("losses", {}).items():  # added up on the device, read when they are logged
-                self._terms[name] = self._terms.get(name, 0.0) + term.detach().mean()
-            self._term_count += 1
+            for terms in (self._terms, self._epoch_terms):
+                terms.add(output.get("losses", {}))
         return (loss, output) if return_outputs else loss
 
     def log(self, logs: dict[str, float], *args, **kwargs) -> None:
         """With the training loss its terms by name, where there are several: their means since the last time."""
-        if "loss" in logs and self._term_count:
-            if len(self._terms) > 1:
-                means = torch.stack(list(self._terms.values())).float() / self._term_count
-                means = self.accelerator.gather(means.unsqueeze(0)).mean(0).tolist()
-                logs |= {f"loss_{name}": mean for name, mean in zip(self._terms, means, strict=True)}
-            self._terms, self._term_count = {}, 0
+        if "loss" in logs and self._terms:
+            if len(self._terms.sums) > 1:
+                logs |= {f"loss_{name}": mean for name, mean in self._terms.means(self.accelerator.gather).items()}
+            self._terms.clear()
         super().log(logs, *args, **kwargs)
+
+    def _loss_of_epoch(self) -> dict[str, float]:
+        """The mean training loss of the epoch that ends, and its terms where there are several."""
+        means = self._epoch_terms.means(self.accelerator.gather)
+        self._epoch_terms.clear()
+        return {"loss": sum(means.values()), **(means if len(means) > 1 else {})} if means else {}
 
     def _recent_loss(self) -> float | None:
         """The mean training loss since it was last logged; None if that was just now."""
-        return float(sum(self._terms.values())) / self._term_count if self._terms else None
+        return sum(self._terms.means().values()) if self._terms else None
 
     def _budget(self) -> TimeBudget | None:
         return next(
@@ -319,7 +334,8 @@ class NestedNerTrainer(Trainer):
         A training that was killed ends, once resumed, with the weights it would have had.
         """
         self._predictions_at: dict[int, dict] = {}
-        self._terms, self._term_count = {}, 0
+        self._terms.clear()
+        self._epoch_terms.clear()
         folder, writes = self._folder(trial), self.args.should_save
         with locked(str(self.args.output_dir)) if writes else contextlib.nullcontext():
             if writes:
@@ -334,6 +350,7 @@ class NestedNerTrainer(Trainer):
                 output = super().train(self._resumed_from, trial, *args, **kwargs)
             finally:
                 self.is_in_train = False  # also of a trial that was pruned
+            self.training_seconds = self._epochs.seconds()
             if is_shown(self.args, self.state):
                 print(ending(self.callback_handler.callbacks, self.args, self.state, monotonic() - begun), flush=True)
             if writes and self.args.save_total_limit == 1 and self.state.best_model_checkpoint:
@@ -363,6 +380,11 @@ class NestedNerTrainer(Trainer):
             split: score_predictions(model, found, data.sentences, groups=True)
             for split, (found, data) in self.predictions.items()
         }
+
+    @property
+    def loss_by_epoch(self) -> list[dict[str, Any]]:
+        """The mean training loss of each epoch, its terms by name, and the seconds so far."""
+        return losses_by_epoch(self.state.log_history)
 
     @cached_property
     def reach(self) -> dict[str, str]:

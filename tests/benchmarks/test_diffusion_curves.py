@@ -47,6 +47,18 @@ def test_table_and_plot_are_written(rows, tmp_path):
     assert all(file.stat().st_size > 2000 for file in files[1:])
 
 
+def test_a_grid_has_every_number_of_steps_at_every_number_of_spans(tokenizer, tmp_path):
+    pytest.importorskip("matplotlib")
+    model = model_of("diffusion_ner", num_noisy_spans=6, num_steps=2, ffn_size=32, threshold=0.0)
+    rows = sampling_curves(model, tokenizer, records(), (1, 3), (4, 8), seeds=(1,), repeats=1, grid=True)
+    points = [(row["num_steps"], row["num_noisy_spans"]) for row in rows]
+    assert points == [(1, 4), (3, 4), (1, 8), (3, 8)]
+    assert all(len(row["f1"]) == 1 and row["speed"] > 0 and not row["early_stop"] for row in rows)
+    table, *pictures = save_curves(rows, tmp_path)
+    assert len(table.read_text(encoding="utf-8").splitlines()) == 2 + 4
+    assert all(file.stat().st_size > 2000 for file in pictures)
+
+
 def test_other_approaches_have_no_such_curves(tokenizer):
     with pytest.raises(ValueError, match="span_ner does not denoise spans"):
         sampling_curves(model_of("span_ner"), tokenizer, records())

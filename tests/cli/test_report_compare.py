@@ -1,6 +1,7 @@
 """`hf-spanner report`, `compare` and `tune-threshold`, with tiny models and prediction files."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from hf_spanner import cli
 from hf_spanner.data import write_jsonl
 from hf_spanner.evaluation.predicting import predict_sentences
 from hf_spanner.loading import load_model
+from hf_spanner.metrics import score_entities
 from hf_spanner.modeling.modeling_sng import SngForNestedNer
 
 
@@ -77,6 +79,22 @@ def test_a_comparison_of_files_and_models(place, tmp_path, capsys):
     assert (tmp_path / "c.html").is_file() and (tmp_path / "c.md").is_file()
 
 
+def test_systems_of_several_runs_are_compared_by_their_means(place, tmp_path, capsys):
+    systems = [
+        f"few={place / 'some.jsonl'},{place / 'none.jsonl'}",
+        f"all={place / 'gold.jsonl'},{place / 'gold.jsonl'}",
+    ]
+    assert run("compare", place / "data", *systems, "--output", tmp_path / "c", "--resamples", "200") == 0
+    comparison = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["comparison"]
+    few = 2 * 4 / (4 + 14)
+    assert comparison["systems"]["few"]["runs"] == pytest.approx([few, 0])
+    assert comparison["tests"]["all"]["difference"] == pytest.approx(1 - few / 2)
+    assert comparison["tests"]["all"]["p_randomisation"] == pytest.approx(1 / 3)
+    out = capsys.readouterr().out
+    assert "few: F1 of 2 runs: 0.2222 ± 0.3143" in out and "all is better than few by 77.78 points" in out
+    assert "F1 of 2 runs" in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
 def test_representations_of_two_models_side_by_side(place, capsys):
     models = [f"shallow={place / 'span_ner'}", f"deep={place / 'dspert'}"]
     assert run("compare", place / "data", *models, "--representations", "--resamples", "50") == 0
@@ -95,6 +113,14 @@ def test_representations_of_two_models_side_by_side(place, capsys):
         (["report", "DATA", "gold.jsonl", "--split", "dev"], "has no split 'dev'"),
         (["compare", "DATA", "gold.jsonl"], "at least two systems"),
         (["compare", "DATA", "gold.jsonl", "gold.jsonl"], "Two systems are called 'gold'"),
+        (["compare", "DATA", "a=none.jsonl,gold.jsonl", "b=gold.jsonl"], "different numbers of runs (a 2, b 1)"),
+        (["compare", "DATA", "gold.jsonl", "some.jsonl", "--length-bins", "1", "3-"], "Cannot read the length '3-'"),
+        (
+            ["tune-threshold", "DATA", "--model", "span_ner", "--among", "2.5"],
+            "must lie between 0.05 and 1, as scores",
+        ),
+        (["tune-threshold", "DATA", "--model", "span_ner", "--among", "0.5", "--per-label"], "leave --per-label and"),
+        (["tune-threshold", "DATA", "--model", "span_ner", "--sum-of", "3"], "says what the values of --among are"),
         (["tune-threshold", "DATA", "--model", "typing"], "no threshold to tune"),
         (["tune-threshold", "none.jsonl", "--model", "span_ner"], "has no gold entity"),
     ],
@@ -102,9 +128,25 @@ def test_representations_of_two_models_side_by_side(place, capsys):
 def test_mistakes_are_answered_in_one_sentence(place, capsys, argv, message):
     words = {"DATA": "data"}
     argv = [place / words.get(w, w) if w in words or (place / w).exists() else w for w in argv]
+    argv = [re.sub(r"\b(?=\w+\.jsonl)", f"{place}/", w) if isinstance(w, str) else w for w in argv]
     assert run(*argv) == 2
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error
+
+
+def test_a_threshold_is_chosen_among_those_that_are_named(place, capsys):
+    """By the F1 that evaluation gives at each; of several alike the highest. 1.2 of three probabilities is 0.4."""
+    argv = ["tune-threshold", place / "data", "--model", place / "span_ner", "--sum-of", "3", "--among"]
+    assert run(*argv, "0.3", "1.2", "2.9") == 0
+    said = capsys.readouterr().out
+    f1 = {}
+    for phi in (0.3, 1.2, 2.9):
+        model, tokenizer = load_model(str(place / "span_ner"))
+        found = predict_sentences(model, tokenizer, records(), threshold=phi / 3)
+        f1[phi] = score_entities(found, [s["entities"] for s in records()])["f1"]
+        assert f"threshold {phi / 3:.4f} ({phi:g} of 3 probabilities): F1 {f1[phi]:.4f}" in said
+    best = max(f1, key=lambda phi: (f1[phi], phi))
+    assert f"tuned      F1 {f1[best]:.4f}  threshold {best / 3}"[:40] in said
 
 
 @pytest.mark.parametrize("flags", [[], ["--per-label"]])

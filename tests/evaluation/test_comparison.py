@@ -8,7 +8,8 @@ import pytest
 from tests_support import records
 
 from hf_spanner.evaluation import compare, compare_systems, found_by, holm, list_mentions, read_predictions, summarise
-from hf_spanner.evaluation.comparison import SentenceCounts, bootstrap_f1, f1_of
+from hf_spanner.evaluation.comparison import SentenceCounts, bootstrap_f1, bootstrap_runs, compare_runs, f1_of
+from hf_spanner.evaluation.summary import compare_runs_mentions
 
 
 def counts(correct, predicted, support):
@@ -76,6 +77,56 @@ def test_equally_good_systems_are_told_apart_in_about_one_of_twenty_cases():
         significant += [result["p_bootstrap"] < 0.05, result["p_randomisation"] < 0.05]
     rates = significant / 400
     assert (rates > 0.02).all() and (rates < 0.09).all(), rates  # 0.05 ± 3.6 standard errors
+
+
+def test_runs_that_agree_are_compared_as_one():
+    """Without any luck of seeds the bootstrap over runs is that over sentences."""
+    rng = np.random.default_rng(3)
+    support = rng.poisson(2.5, 300)
+    a, b = random_system(rng, support, 0.7), random_system(rng, support, 0.75)
+    one, several = compare_systems(a, b, resamples=4000), compare_runs([a] * 3, [b] * 3, resamples=4000)
+    assert several["difference"] == pytest.approx(one["difference"])
+    assert several["interval"] == pytest.approx(one["interval"], abs=1e-9)
+    assert bootstrap_runs([a] * 3) == pytest.approx(bootstrap_f1(a), abs=1e-9)
+    assert several["p_randomisation"] == pytest.approx(2 / 20)  # of 20 ways to deal six runs, the two that part them
+
+
+def test_the_difference_is_that_of_the_means_over_runs():
+    support = np.array([2, 2])
+    f1 = {"low": counts([1, 0], [1, 1], support), "high": counts([2, 2], [2, 2], support)}
+    assert [float(f1_of(*map(np.sum, run))) for run in f1.values()] == pytest.approx([1 / 3, 1.0])
+    result = compare_runs([f1["low"], f1["low"]], [f1["low"], f1["high"]], resamples=200)
+    assert result["difference"] == pytest.approx((1 / 3 + 1) / 2 - 1 / 3)
+    # Six deals: the one high run falls to b in three, to a in three; the means always differ as much.
+    assert result["p_randomisation"] == 1
+
+
+@pytest.mark.parametrize("number, rate", [(2, 0.15), (5, 0.09)])
+def test_systems_whose_runs_differ_by_luck_alone_are_seldom_told_apart(number, rate):
+    """Every run is better or worse on all sentences; a test that forgets that would see differences everywhere."""
+    rng, told, told_by_sentences = np.random.default_rng(4), 0, 0
+    for _ in range(200):
+        support = rng.poisson(2.0, 150)
+        runs = [random_system(rng, support, rng.normal(0.75, 0.05)) for _ in range(2 * number)]
+        told += compare_runs(runs[:number], runs[number:], resamples=200)["p_bootstrap"] < 0.05
+        told_by_sentences += compare_systems(runs[0], runs[-1], resamples=200)["p_bootstrap"] < 0.05
+    assert told / 200 <= rate < 0.3 < told_by_sentences / 200
+
+
+def test_runs_of_one_system_are_pooled_and_their_scores_kept():
+    gold = records()
+    perfect, nothing = [s["entities"] for s in gold], [[] for _ in gold]
+    references = [s["entities"] for s in gold]
+    runs = {
+        "a": [list_mentions(found, references) for found in (nothing, perfect)],
+        "b": [list_mentions(found, references) for found in (perfect, perfect)],
+    }
+    comparison = compare_runs_mentions(runs, gold, resamples=50)
+    assert comparison["systems"]["a"]["runs"] == [0.0, 1.0] and comparison["systems"]["b"]["runs"] == [1.0, 1.0]
+    assert comparison["systems"]["a"]["scores"]["support"] == 28 and comparison["tests"]["b"]["difference"] == 0.5
+    assert "F1 of 2 runs: 0.5000 ± 0.7071" in comparison["systems"]["a"]["notes"][0]
+    with pytest.raises(ValueError, match=r"different numbers of runs \(a 2, b 1\): name as many of each"):
+        compare_runs_mentions({"a": runs["a"], "b": runs["b"][:1]}, gold, resamples=50)
 
 
 def test_ten_thousand_resamples_over_a_test_set_are_quick():

@@ -102,6 +102,30 @@ def test_a_cap_leaves_the_scores_of_short_spans_alone(tokenizer):
     assert torch.allclose(a[0, :12, :3], b[0, :12], atol=1e-5)
 
 
+def test_over_subwords_the_scores_of_whole_words_leave_the_model(tokenizer):
+    """The grid of sub-words, computed apart, at the cells where words begin and end; longer spans are none."""
+    torch.manual_seed(0)
+    model = tiny(len(tokenizer), span_unit="subword", max_span_length=6, lstm_size=0)
+    batch = make_batch(tokenizer)
+    with torch.no_grad():
+        output = model(**batch)
+        states = model.encoder(batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
+    for row, (words, _) in enumerate(SENTENCES):
+        sizes = [len(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in words]
+        with torch.no_grad():
+            grid = model.scorer(states[row : row + 1, 1 : 1 + sum(sizes)], min(6, sum(sizes)))[0]
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + 6, len(words)) + 1):
+                first, size = sum(sizes[:start]), sum(sizes[start:end])
+                cell = output.logits[row, start, end - start - 1]
+                if size <= 6:
+                    assert torch.allclose(cell, grid[first, size - 1], atol=1e-5)
+                else:
+                    assert cell[0] == 0 and (cell[1:] < -1e30).all()
+    assert torch.isfinite(output.loss) and model.reach().unit == "subword"
+    assert len(model.decode(output, threshold=0.0)) == 5
+
+
 def test_without_a_cap_everything_is_in_reach(tokenizer):
     tokens = ["a"] * 40
     records = [{"id": "a", "tokens": tokens, "entities": [{"start": 0, "end": 40, "label": "PER"}]}]

@@ -8,7 +8,7 @@ from tests_support import LABELS, SENTENCES, encoder_config, learn, make_batch, 
 
 import hf_spanner
 from hf_spanner.modeling.diffusion_ner_network import BoundaryPointer, mean_of_spans
-from hf_spanner.modeling.diffusion_ner_process import SentenceNoise, alpha_bars, spans_of_shares
+from hf_spanner.modeling.diffusion_ner_process import SentenceNoise, alpha_bars, sinusoid, spans_of_shares
 from hf_spanner.modeling.modeling_diffusion_ner import (
     DiffusionNerConfig,
     DiffusionNerForNestedNer,
@@ -427,6 +427,48 @@ def test_a_sentence_of_one_word_trains_and_predicts(tokenizer):
     assert torch.isfinite(model.train()(**make_batch(tokenizer, [SENTENCES[2]])).loss)
 
 
+@pytest.mark.parametrize("own, cross", [(False, True), (True, False), (False, False)])
+def test_without_an_attention_spans_do_not_see_what_it_shows(tokenizer, own, cross):
+    """Without self-attention a span does not see the others; without cross-attention not the words that it is not made
+    of (the pointers apart: the types are looked at)."""
+    torch.manual_seed(0)
+    model = make(tokenizer, self_attention=own, cross_attention=cross, span_representation="boundary")
+    denoiser = model.denoiser
+    names = {name for name, _ in denoiser.named_parameters()}
+    assert any("self_attention" in name for name in names) is own
+    assert any("cross_attention" in name for name in names) is cross
+    words, mask = torch.randn(1, 6, 32), torch.ones(1, 6, dtype=torch.bool)
+    spans, times = torch.tensor([[[0, 1], [2, 3]]]), torch.tensor([7])
+
+    def types(words: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return denoiser(words, mask, spans, times)[0][0, 0]
+
+    other_span, other_word = spans.clone(), words.clone()
+    other_span[0, 1], other_word[0, 5] = torch.tensor([3, 4]), 9.0
+    assert torch.allclose(types(words, spans), types(words, other_span)) is not own
+    assert torch.allclose(types(words, spans), types(other_word, spans)) is not cross
+
+
+def test_an_ablated_model_learns_with_every_parameter(tokenizer):
+    model = make(tokenizer, self_attention=False, cross_attention=False, time_embedding="sinusoid").train()
+    model(**make_batch(tokenizer)).loss.backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None and not name.startswith("encoder.")] == []
+
+
+def test_the_time_may_be_added_as_its_sinusoid(tokenizer):
+    model = make(tokenizer, time_embedding="sinusoid")
+    assert not any("time_mlp" in name for name, _ in model.named_parameters())
+    denoiser, seen = model.denoiser, []
+    denoiser.classifier.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
+    words, mask, spans = torch.randn(1, 4, 32), torch.ones(1, 4, dtype=torch.bool), torch.tensor([[[0, 1]]])
+    with torch.no_grad():
+        for time in (3, 400):
+            denoiser(words, mask, spans, torch.tensor([time]))
+    expected = sinusoid(torch.tensor([400]), 32) - sinusoid(torch.tensor([3]), 32)
+    assert torch.allclose(seen[1][0] - seen[0][0], expected, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "settings, message",
     [
@@ -442,6 +484,8 @@ def test_a_sentence_of_one_word_trains_and_predicts(tokenizer):
         ({"span_representation": "max"}, "span_representation='max' is unknown"),
         ({"scale": 0.0}, "scale=0.0 must be positive"),
         ({"boundary_smoothing": 0.1}, "has no grid of spans to smooth"),
+        ({"time_embedding": "raw"}, "time_embedding='raw' is unknown"),
+        ({"boundary_loss": "paper"}, "boundary_loss='paper' is unknown"),
         ({"attention_heads": 5}, "attention_heads=5 do not divide the encoder's 32 dimensions"),
     ],
 )

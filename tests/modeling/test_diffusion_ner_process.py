@@ -1,6 +1,7 @@
 """The diffusion of boundaries and the matching of sets: identities, closed forms, hand-worked cases, oracles."""
 
 import itertools
+import math
 import sys
 
 import pytest
@@ -254,6 +255,18 @@ def test_words_that_do_not_exist_cost_nothing():
     mask = torch.tensor([[True, True, False]])
     _, boundaries = set_losses(logits, pointer, pointer, mask, targets, matches)
     assert boundaries.item() == pytest.approx(4 * torch.log(torch.tensor(2.0)).item())
+
+
+def test_the_papers_objective_is_the_likelihood_of_the_right_words_alone():
+    """-log sigmoid(log 3) = -log 0.75 of the left word and -log sigmoid(0) = log 2 of the right one, as they are
+    matched; what the other words have is nobody's business."""
+    logits = torch.zeros(1, 2, 2)
+    left, right = torch.full((1, 2, 3), 7.0), torch.full((1, 2, 3), -7.0)
+    left[0, 1, 0], right[0, 1, 2] = torch.log(torch.tensor(3.0)), 0.0
+    targets, matches = [torch.tensor([[0, 2, 1]])], [(torch.tensor([1]), torch.tensor([0]))]
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    _, boundaries = set_losses(logits, left, right, mask, targets, matches, boundary_loss="likelihood")
+    assert boundaries.item() == pytest.approx(-math.log(0.75) + math.log(2), rel=1e-5)
 
 
 def test_matching_loss_and_gradients_are_the_authors():

@@ -14,11 +14,11 @@ import hf_spanner
 from hf_spanner.benchmarks.dspert_speed import compare_forward, per_size_loop
 from hf_spanner.modeling.boundary_smoothing import smooth_targets
 from hf_spanner.modeling.dspert_aggregation import AGGREGATIONS, Aggregation
-from hf_spanner.modeling.dspert_subwords import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from hf_spanner.modeling.dspert_transformer import SpanTransformer, encoder_layers, read_block, span_block
 from hf_spanner.modeling.losses import Gold
 from hf_spanner.modeling.modeling_dspert import DspertConfig, DspertForNestedNer
 from hf_spanner.modeling.modeling_nested_ner import WordStates
+from hf_spanner.modeling.span_units import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from hf_spanner.modeling.spans import list_spans
 from hf_spanner.training import NestedNerDataset, unreachable
 

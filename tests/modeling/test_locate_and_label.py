@@ -316,6 +316,20 @@ def test_the_filter_loss_worked_by_hand(tokenizer, eta, weights):
     assert model.filter_loss(SEEDS, logits, GOLD).item() == pytest.approx(expected, rel=1e-5)
 
 
+def test_losses_may_be_sums_by_sentence_as_the_paper_writes_them(tokenizer):
+    """Eq. 12-16: the numbers worked by hand below, without dividing by the spans; as if they were of two sentences."""
+    means, sums = make(tokenizer), make(tokenizer, loss_reduction="sentence")
+    logits, classes = torch.full((4,), 0.5), torch.randn(4, 4)
+    offsets, two = torch.randn(4, 2), torch.cat([GOLD, torch.full_like(GOLD, -1)])
+    for name, values, looked_at in (
+        ("filter_loss", logits, 4),
+        ("regressor_loss", offsets, 2),
+        ("classifier_loss", classes, 4),
+    ):
+        mean, total = (getattr(model, name)(SEEDS, values, two).item() for model in (means, sums))
+        assert total == pytest.approx(mean * looked_at / 2, rel=1e-5)
+
+
 @pytest.mark.parametrize("eta, weights", [(0.0, [1, 1, 1, 1]), (1.0, [1, 0.25, 0.5, 1])])
 def test_the_classifier_loss_worked_by_hand(tokenizer, eta, weights):
     """Of p = 5/8 for PER and 1/8 for each other: only the exact match is a PER (α2 = 1), all others are none."""
@@ -351,6 +365,48 @@ def test_soft_nms_lowers_scores_before_the_threshold(tokenizer):
     assert len(model.decode(output, threshold=0.7)[0]) == 2
 
 
+def test_soft_nms_is_chosen_anew_for_one_call(tokenizer):
+    model = make(tokenizer, windows=None)
+    batch = without_gold(make_batch(tokenizer))
+    with torch.no_grad():
+        default, without = model(**batch), model(**batch, soft_nms_decay=1.0)
+    assert default.soft_nms_decay is None
+    found = model.decode(without, threshold=0.0, overlap="any")
+    assert found != model.decode(default, threshold=0.0, overlap="any")
+    model.config.soft_nms_decay = 1.0
+    assert found == model.decode(default, threshold=0.0, overlap="any")
+    with pytest.raises(ValueError, match="soft_nms_decay=1.5 must lie between 0 and 1"):
+        model(**batch, soft_nms_decay=1.5)
+    with pytest.raises(ValueError, match="all_sizes='yes' must be true or false"):
+        model(**batch, all_sizes="yes")
+
+
+def test_when_reading_seeds_may_be_of_all_sizes_and_in_training_of_the_windows_alone(tokenizer):
+    """A sentence of four words has 4 + 3 seeds of one and two words, and 4 + 3 + 2 + 1 of all sizes."""
+    model = make(tokenizer, windows=[1, 2], max_span_length=12, negative_ratio=None, all_sizes=True)
+    one = [("it is not here".split(), [])]
+    batch = without_gold(make_batch(tokenizer, one))
+    with torch.no_grad():
+        assert model(**batch).num_seeds.tolist() == [10]
+        assert model(**batch, all_sizes=False).num_seeds.tolist() == [7]
+        assert model.train()(**make_batch(tokenizer, one)).num_seeds.tolist() == [7]
+    model.config.use_regressor = False
+    assert model.reach().sizes is None and model.reach().longest == 12
+
+
+def test_offsets_and_the_proposals_they_move_come_out(tokenizer):
+    model = make(tokenizer, filter_threshold=0.5)
+    with torch.no_grad():
+        output = model(**without_gold(make_batch(tokenizer)))
+    assert len(output.offsets) == len(output.proposals) == output.num_kept.sum() > 0
+    row = torch.repeat_interleave(torch.arange(5), output.num_kept)
+    moved = shift(Spans(row, *output.proposals.unbind(-1)), output.offsets, output.num_words)
+    spans = {(r, *span) for r, rows in enumerate(output.spans.tolist()) for span in rows if span[0] >= 0}
+    assert {(r, s, e) for r, s, e in zip(*(x.tolist() for x in moved), strict=True)} == {
+        (r, s, e) for r, s, e in spans
+    }
+
+
 def test_bundled_heads_share_the_words(tokenizer):
     model = make(tokenizer, bundle_weight=0.1, lstm_size=20).train()
     assert model.tagger.classifier.in_features == 20
@@ -367,6 +423,8 @@ def test_bundled_heads_share_the_words(tokenizer):
         ({"windows": [20, 30]}, "there is no seed"),
         ({"alpha1": 1.2}, "alpha1=1.2 must lie between 0 and 1"),
         ({"eta": -1}, "eta=-1 must not be negative"),
+        ({"soft_nms_decay": 1.5}, "soft_nms_decay=1.5 must lie between 0 and 1"),
+        ({"all_sizes": "yes"}, "all_sizes='yes' must be true or false"),
         ({"lstm_size": 7}, "must be even"),
         ({"last_layers": 3}, "last_layers=3 must lie between 1 and the encoder's 2"),
         ({"boundary_smoothing": 0.1}, "Set boundary_smoothing=0"),

@@ -113,6 +113,60 @@ def test_context_worked_by_hand(before, after, expected):
     assert encoded["word_ids"] == [0 if token == "London" else -1 for token in tokens]
 
 
+@pytest.mark.parametrize(
+    "before, after, expected",
+    [
+        ("the mayor of New York", "met the head of the", "York [SEP] | [SEP] met the"),  # the odd place is behind
+        ("the mayor of New York met", "", "of New York met [SEP] |"),
+        ("", "met the head of the Bank", "| [SEP] met the head of"),
+        ("York", "met", "York [SEP] | [SEP] met"),
+        ("", "", "|"),
+    ],
+)
+def test_a_separator_stands_between_a_sentence_and_its_context(before, after, expected):
+    """As above: room for six, of which London has one."""
+    tokenizer = TOKENIZERS["wordlevel"]()
+    encoder = WordEncoder(tokenizer, 8, separate_context=True)
+    encoded = encoder.encode(["London"], before=before.split(), after=after.split())
+    tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
+    assert tokens == ["[CLS]", *expected.replace("|", "London").split(), "[SEP]"]
+    assert encoded["word_ids"] == [0 if token == "London" else -1 for token in tokens]
+
+
+def test_a_separator_alone_is_no_context():
+    encoder = WordEncoder(TOKENIZERS["wordlevel"](), 5, separate_context=True)  # room for three
+    encoded = encoder.encode(["New", "York"], before=["the"], after=["met"])
+    assert encoded["word_ids"] == [-1, 0, 1, -1]
+
+
+def test_a_tokenizer_without_a_separator_cannot_separate():
+    tokenizer = TOKENIZERS["wordlevel"]()
+    tokenizer.sep_token = None
+    with pytest.raises(ValueError, match="needs a tokenizer with a separator"):
+        WordEncoder(tokenizer, 8, separate_context=True)
+
+
+def test_of_a_word_so_many_subwords_are_read_and_that_is_said(caplog):
+    tokenizer = TOKENIZERS["byte_bpe"]()
+    whole = WordEncoder(tokenizer, 64).subwords(["q" * 9, "London"])
+    encoder = WordEncoder(tokenizer, 64, max_word_subwords=5)
+    with caplog.at_level(logging.WARNING):
+        cut = encoder.subwords(["q" * 9, "London", "q" * 8])
+    assert [cut[0], cut[1]] == [whole[0][:5], whole[1][:5]] and len(whole[0]) == 10
+    assert encoder.cut >= {"q" * 9, "q" * 8}
+    assert caplog.text.count("only the first 5 sub-words are read (max_word_subwords)") == 1  # once, not for each
+
+
+def test_the_configuration_says_how_words_and_context_are_read(tokenizer):
+    model = next(row for row in ROWS if row.name == "span_ner").make(
+        tokenizer, max_word_subwords=1, context_separator=True, context_sentences=1
+    )
+    sentences = [{"doc_id": "d", "tokens": [word], "entities": []} for word in ("Größenwahn", "London")]
+    item = Reader(model, tokenizer).cut_sentences(sentences)[0].items[0]
+    assert item["word_ids"] == [-1, 0, -1, -1, -1]  # [CLS] Grö [SEP] Lon [SEP]
+    assert tokenizer.convert_ids_to_tokens(item["input_ids"])[2] == "[SEP]"
+
+
 def test_batches_are_padded_on_the_right(tokenizer):
     encoder = WordEncoder(tokenizer, 32)
     batch = pad_batch(

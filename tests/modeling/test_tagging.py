@@ -125,6 +125,16 @@ def test_the_mean_loss_is_over_words_with_and_without_crf():
     )
 
 
+def test_the_crf_loss_may_be_one_likelihood_a_sentence():
+    """Eq. 10 of Ji et al. (2022): two and one words whose five tags are all alike are 2·log 5 and 1·log 5."""
+    entities = torch.tensor([[[0, 1, 0]], [[-1, -1, -1]]])
+    mask = torch.tensor([[True, True], [True, False]])
+    for reduction in ("span", "sentence"):  # whatever the span head's loss is
+        head = TaggingHead(4, 2, 0.0, crf=True, crf_loss="sentence")
+        loss = head.loss(torch.zeros(2, 2, 5), Gold(entities), mask, reduction).item()
+        assert loss == pytest.approx((2 + 1) * torch.log(torch.tensor(5.0)).item() / 2, abs=1e-5)
+
+
 def test_the_loss_may_be_averaged_over_sentences():
     entities = torch.tensor([[[0, 1, 0]], [[-1, -1, -1]]])
     mask = torch.tensor([[True, True], [True, False]])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -235,6 +236,29 @@ def test_the_terms_of_the_loss_are_logged_by_name(tokenizer, tmp_path):
         terms = {name: value for name, value in entry.items() if name.startswith("loss_")}
         assert set(terms) == {"loss_tags", "loss_spans", "loss_long"}
         assert sum(map(float, terms.values())) == pytest.approx(float(entry["loss"]), abs=2e-3)
+
+
+def test_the_mean_loss_of_every_epoch_is_kept_and_survives_an_interruption(tokenizer, tmp_path):
+    """Against the losses of the steps one by one, as they are logged."""
+    settings = {"num_train_epochs": 3, "load_best_model_at_end": False, "logging_steps": 1, "save_total_limit": None}
+    train = trainer(tmp_path, tokenizer, net=model(bundle_weight=0.3, max_span_length=3), **settings)
+    train.train()
+    steps = [entry for entry in train.state.log_history if "loss" in entry]
+    by_epoch = train.loss_by_epoch
+    assert [entry["epoch"] for entry in by_epoch] == [1, 2, 3] and len(steps) % 3 == 0
+    for entry in by_epoch:
+        own = steps[(entry["epoch"] - 1) * len(steps) // 3 :][: len(steps) // 3]
+        assert entry["loss"] == pytest.approx(sum(float(e["loss"]) for e in own) / len(own), abs=1e-3)
+        assert entry["loss"] == pytest.approx(sum(entry[name] for name in ("tags", "spans", "long")), rel=1e-5)
+    seconds = [entry["seconds"] for entry in by_epoch]
+    assert seconds == sorted(seconds) and train.training_seconds >= seconds[-1] - 0.1
+    last = max(tmp_path.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    shutil.rmtree(last)
+    resumed = trainer(tmp_path, tokenizer, net=model(bundle_weight=0.3, max_span_length=3), **settings)
+    resumed.train(resume_from_checkpoint=True)
+    assert [entry["epoch"] for entry in resumed.loss_by_epoch] == [1, 2, 3]
+    assert resumed.loss_by_epoch[:2] == by_epoch[:2]
+    assert resumed.training_seconds > seconds[1]  # what was done before counts
 
 
 def test_resuming_takes_the_last_whole_checkpoint_and_names_the_others(tokenizer, tmp_path, caplog):

@@ -1,6 +1,51 @@
-"""Spans over sub-words (the unit of DSpERT's code): from words to sub-words for training, and back to predict."""
+"""Spans over sub-words (the unit of DSpERT's code): from words to sub-words for training, and back to predict.
+
+For approaches with a setting `span_unit`: `in_subwords`, score the spans of these, `gold_in_subwords` for the loss,
+and the output `on_words`.
+"""
+
+import dataclasses
 
 import torch
+
+from .losses import Gold
+from .modeling_nested_ner import NestedNerOutput, WordStates
+from .words import pool_words
+
+SPAN_UNITS = ("word", "subword")
+
+
+def in_subwords(states: WordStates) -> WordStates:
+    """The states with each sub-word as a word of its own; `word_ids` numbers them."""
+    index, count = subword_units(states.word_ids)
+    states = dataclasses.replace(states, num_words=count, word_ids=index)
+    length = max(1, *states.lengths)
+    states.mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
+    states.words = pool_words(states.encoder.last_hidden_state, index, length, "first")
+    return states
+
+
+def gold_in_subwords(gold: Gold, states: WordStates) -> Gold:
+    """The gold entities of `states` over sub-words."""
+    offsets = word_offsets(states.word_ids, states.words.size(1))
+    return dataclasses.replace(gold, entities=entities_in_subwords(gold.entities, offsets))
+
+
+def on_words(output: NestedNerOutput, states: WordStates, max_span_length: int | None, has_none: bool) -> None:
+    """Put an output over sub-words on the grid of the words of `states`, which is what leaves the model.
+
+    What is no span of the sub-word grid is surely none, and its representation is NaN.
+    """
+    logits, length = output.logits, states.words.size(1)
+    assert logits is not None  # an approach that scores spans
+    offsets, max_span = word_offsets(states.word_ids, length), min(max_span_length or length, length)
+    never = torch.full_like(logits[0, 0, 0], torch.finfo(logits.dtype).min)
+    if has_none:
+        never[0] = 0.0
+    output.logits = on_word_grid(logits, offsets, max_span, never)
+    if output.span_representations is not None:
+        nothing = torch.full_like(output.span_representations[0, 0, 0], torch.nan)
+        output.span_representations = on_word_grid(output.span_representations, offsets, max_span, nothing)
 
 
 def subword_units(word_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
