@@ -51,8 +51,8 @@ def test_what_is_not_a_tag_or_not_of_the_scheme_is_refused():
         tags_to_entities(["NNP"])
     with pytest.raises(ValueError, match="Tag 'E-PER' does not belong to scheme BIO"):
         tags_to_entities(["B-PER", "E-PER"], "BIO")
-    with pytest.raises(ValueError, match="Scheme 'BMES' is unknown; choose one of IOB1, BIO"):
-        tags_to_entities(["O"], "BMES")
+    with pytest.raises(ValueError, match="Scheme 'BILO' is unknown; choose one of IOB1, BIO"):
+        tags_to_entities(["O"], "BILO")
     with pytest.raises(ValueError, match="mixes tags of BIOES and BILOU"):
         detect_scheme([["S-A"], ["U-A"]])
 
