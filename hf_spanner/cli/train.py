@@ -10,6 +10,7 @@ from typing import Any
 
 import transformers
 from datasets import concatenate_datasets
+from transformers.trainer_utils import IntervalStrategy
 from transformers.utils import CONFIG_NAME
 
 from ..auto import approach
@@ -71,6 +72,12 @@ class RunArguments(VectorArguments):
         metadata={
             "help": "Data that marks outermost entities alone: what lies inside or across them is then unknown, not "
             "absent. 'auto': all data in which no entities overlap."
+        },
+    )
+    train_splits: list[str] = field(
+        default_factory=lambda: ["train"],
+        metadata={
+            "help": "Splits to train on, such as train validation: then nothing is held out, and the last model is kept."
         },
     )
     repeats: list[int] | None = field(
@@ -221,7 +228,8 @@ def train_several(task: Task, again: Callable[[], Task]) -> None:
         task.say(f"\n{summary_table(summary)}")
         write_summary(folder, summary, take_best=bool(seeds))
         if seeds:
-            task.say(f"\n{folder} has the model of {summary['best']}, the best on validation data.")
+            why = "the best on validation data" if "validation" in summary["mean"] else "the first"
+            task.say(f"\n{folder} has the model of {summary['best']}, {why}.")
         if seeds and task.args.push_to_hub:
             args, (model, _) = task.args, load_model(str(folder))
             publish(model, args.hub_model_id or folder.name, private=args.hub_private_repo, token=args.hub_token)
@@ -232,6 +240,10 @@ def train(task: Task) -> dict[str, Any]:
     run, args, settings, recipe, say = task.run, task.args, task.settings, task.recipe, task.say
     transformers.set_seed(args.seed)
     data = load_data(task)
+    if "validation" not in data:  # nothing chooses a checkpoint, or ends training early
+        args.eval_strategy, args.load_best_model_at_end, args.patience = IntervalStrategy.NO, False, None
+        args.unset -= {"eval_strategy", "load_best_model_at_end", "patience"}
+        say("no validation data: nothing is evaluated while training, and the last model is kept.")
     labels = run.labels or label_names(data, mentions=run.mentions)
     if run.mentions:
         settings.setdefault("mentions", mention_kinds(data))
@@ -258,7 +270,7 @@ def train(task: Task) -> dict[str, Any]:
         model=model,
         args=args,
         train_dataset=data["train"],
-        eval_dataset=data["validation"],
+        eval_dataset=data.get("validation"),
         processing_class=tokenizer,
     )
     for line in (*trainer.choice.lines(), *trainer.reach.values()):
@@ -373,7 +385,7 @@ def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
     """What is known before there is a model; `look_inside`: whether to look at the encoder's layers."""
     name, encoder = str(run.approach), encoder_of(run)
     on_encoder = "encoder_config" in approach(name).config_class.sub_configs
-    rows = [row for split in ("train", "validation") for row in data[split]["entities"]]
+    rows = [row for split in ("train", "validation") if split in data for row in data[split]["entities"]]
     layers = 0
     if look_inside and on_encoder:
         layers = collapsed_layers(encoder, load_tokenizer(encoder), data["train"], COLLAPSED)
@@ -382,7 +394,7 @@ def new_model(run: RunArguments, data: Any, look_inside: bool) -> AtHand:
         trained=False,
         width=1 if on_encoder else None,  # how wide is of no consequence for a model's settings
         sentences=len(data["train"]),
-        validation=len(data["validation"]),
+        validation=len(data.get("validation", ())),
         lengths=[entity["end"] - entity["start"] for row in rows for entity in row],
         collapsed_layers=layers,
     )
@@ -450,7 +462,9 @@ def load_corpus(source: str, task: Task, splitter: str, repeats: int = 1):
         raise ValueError(f"{source} has no sentence in its split {empty[0]!r}: fill the file or remove it.")
     if task.fold is not None:
         data = one_fold(data, int(run.folds or 0), task.fold, FOLD_SEED)
-    data = with_validation(data, seed, task.say)
+    data = trained_on(data, run.train_splits, source)
+    if run.train_splits == ["train"] and task.args.eval_strategy != IntervalStrategy.NO:
+        data = with_validation(data, seed, task.say)
     for split in data:
         limit = run.max_train_sentences if split == "train" else run.max_eval_sentences
         if limit is not None and limit < len(data[split]):
@@ -465,6 +479,14 @@ def load_corpus(source: str, task: Task, splitter: str, repeats: int = 1):
         for split in data.keys() - {"train"}:
             data[split] = like(data[split], list(join_sentences(data[split], [run.eval_join])))
     return data
+
+
+def trained_on(data, splits: list[str], source: str):
+    """The data with these splits as its training data; they are no other data any more."""
+    if missing := [split for split in splits if split not in data]:
+        raise ValueError(f"--train_splits names {missing[0]!r}; {source} has {', '.join(data)}.")
+    rest = {split: part for split, part in data.items() if split not in splits}
+    return type(data)({"train": concatenate_datasets([data[split] for split in splits]), **rest})
 
 
 def one_fold(data, number: int, fold: int, seed: int):

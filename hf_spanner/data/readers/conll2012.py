@@ -39,7 +39,9 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
             rows.append((number, columns))
             continue
         elif line.strip() and not line.startswith("#end document"):
-            report.ignore("comment line", f"{path}:{number}: {short(line)}")
+            cell = "".join(line.split()[_ENTITIES:_WIDTH])
+            report.lose("bracket in a comment", f"{path}:{number}: {short(line)}", cell.count("("))
+            report.ignore("comment", f"{path}:{number}: {short(line)}", 0 if "(" in cell else 1)
         if rows:
             yield _sentence(rows, f"{stem}.{count}", doc_id, report, path)
             rows, count = [], count + 1

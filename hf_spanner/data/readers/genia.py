@@ -24,13 +24,26 @@ def read_genia(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
     """
     path = Path(path)
     seen: Counter[str] = Counter()
-    for number, article in enumerate(elements(path, {"article"})):
+    for number, article in enumerate(elements(path, {"article", "sentence", "cons"})):
+        if article.tag != "article":  # of a damaged file
+            _lose(article, report, path)
+            continue
         named = article.find("articleinfo", "bibliomisc")
         name = named.text.strip() if named else f"{plain_name(path).stem}.{number}"
         seen[name] += 1  # one abstract stands twice in version 3.02
         doc_id = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        for index, sentence in enumerate(article.all("sentence")):
+        parts = list(article.all("sentence", "cons"))
+        for index, sentence in enumerate(part for part in parts if part.tag == "sentence"):
             yield _sentence(sentence, f"{doc_id}.{index}", doc_id, report, path)
+        for term in parts:
+            if term.tag == "cons":
+                _lose(term, report, path)
+
+
+def _lose(stray: Element, report: ReadReport, path: Path) -> None:
+    terms = [element for *_, element in marked_text(stray).places] + [stray]
+    number = sum(len(_TYPE.findall(term.attributes.get("sem", ""))) for term in terms if term.tag == "cons")
+    report.lose("term outside the sentences of an article", f"{path}:{stray.line}", number)
 
 
 def _sentence(sentence: Element, id: str, doc_id: str, report: ReadReport, path: Path) -> Sentence:

@@ -21,8 +21,11 @@ def read_harem(path: str | Path, report: ReadReport, text: TextOptions = RUNNING
         text: how texts are cut into words and sentences.
     """
     path = Path(path)
-    for number, document in enumerate(elements(path, {"DOC"})):
+    for number, document in enumerate(elements(path, {"DOC", "EM"})):
         where = f"{path}:{document.line}"
+        if document.tag == "EM":  # of a damaged file
+            report.lose("mention outside a document", where, _mentions([document]))
+            continue
         name = document.attributes.get("DOCID") or f"{plain_name(path).stem}.{number}"
         plain = _choose(document, report, path)
         marked = marked_text(plain)

@@ -16,6 +16,7 @@ APF, ERE = ".apf.xml", ".rich_ere.xml"
 _FOLDERS = ("adj", "timex2norm", "fp1", "fp2")  # stages of ACE 2005's annotation, the adjudicated one first
 _TAG = re.compile(r"<[^<>]+>")
 _ESCAPED = re.compile(r"&(amp|lt|gt|quot|apos);", re.IGNORECASE)
+_OTHERS = {"relation", "event", "hopper", "value", "timex2", "filler"}
 _CHARACTERS = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
@@ -146,12 +147,12 @@ def _ere_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
 
 def _entities(annotation: Path, report: ReadReport) -> Iterator[tuple[Element, Element, str]]:
     """(entity, one of its mentions, where it is written)."""
-    for element in elements(annotation, {"entity", "relation", "event", "hopper", "value", "timex2", "filler"}):
+    for element in elements(annotation, {"entity", "entity_mention", *_OTHERS}):
         where = f"{annotation}:{element.line}"
-        stray = element.all("entity_mention") if element.tag != "entity" else iter(())
-        report.lose("mention that belongs to no entity", where, sum(1 for _ in stray))
         if element.tag != "entity":
-            report.ignore(element.tag, where)
+            stray = sum(1 for _ in element.all("entity_mention")) + (element.tag == "entity_mention")
+            report.lose("mention that belongs to no entity", where, stray)
+            report.ignore(element.tag, where, 0 if stray else 1)
             continue
         for mention in element.all("entity_mention"):
             yield element, mention, f"{annotation}:{mention.line}"

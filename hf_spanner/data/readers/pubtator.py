@@ -10,6 +10,7 @@ from ..chars import RUNNING_TEXT, CharSpan, TextOptions, document_to_sentences
 from ..schema import ReadReport, Sentence, short
 from .files import text_lines
 
+_FIELDS = 5  # of a mention at least; its concepts, and those of its parts, may follow
 TEXT_LINE = re.compile(r"([^|\t\s]+)\|([ta])\|(.*)")
 
 
@@ -34,7 +35,7 @@ def read_pubtator(
         yield from document_to_sentences(content, good, report, text, id=name, doc_id=name, where=began)
 
     for number, line in text_lines(Path(path)):
-        where = f"{path}:{number}"
+        where, fields = f"{path}:{number}", line.split("\t")
         if not line.strip():
             continue
         if match := TEXT_LINE.fullmatch(line):
@@ -43,13 +44,13 @@ def read_pubtator(
                 texts, spans = {}, []
             name, began = match[1], began if texts else where
             texts[match[2]] = match[3]
+            report.lose("mention in a line of text", f"{where}: {short(line)}", len(fields) >= _FIELDS)
             continue
-        fields = line.split("\t")
         if not texts:
             raise ValueError(f"{where}: {short(line)} stands before any text; expected a line such as '123|t|Title'.")
         if len(fields) == 4 and not fields[1].isdigit():
             report.ignore("relation", where)
-        elif len(fields) < 5 or fields[0] != name or not fields[4].strip():
+        elif not _FIELDS <= len(fields) <= _FIELDS + 2 or fields[0] != name or not fields[4].strip():
             report.lose("line that is no mention of its text", f"{where}: {short(line)}")
         elif not (_is_offset(fields[1]) and _is_offset(fields[2])):
             report.lose("mention without offsets", f"{where}: {short(line)}")
