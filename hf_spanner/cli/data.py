@@ -28,8 +28,12 @@ examples:
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("data", __doc__, EPILOG)
     parser.add_argument("name", nargs="?", metavar="NAME", help="the corpus; without it all are listed")
-    parser.add_argument("--source", help="the corpus as published (a folder, archive or file) or converted; or 'download'")
-    parser.add_argument("--output", metavar="FOLDER", help="where train.jsonl, ... and a README.md go; without it: nowhere")
+    parser.add_argument(
+        "--source", help="the corpus as published (a folder, archive or file) or converted; or 'download'"
+    )
+    parser.add_argument(
+        "--output", metavar="FOLDER", help="where train.jsonl, ... and a README.md go; without it: nowhere"
+    )
     parser.add_argument("--splits", metavar="FILE", help="documents by split: YAML or JSON, or a folder of lists")
     parser.add_argument("--overlap", choices=OVERLAPS, help="which entities to keep (default: as the papers have it)")
     parser.add_argument("--cache", metavar="FOLDER", help="where downloads are kept (default: in HF_HOME)")

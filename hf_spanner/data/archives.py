@@ -35,7 +35,9 @@ def unpack(archive: Path, folder: Path, max_bytes: int = MAX_BYTES, max_files: i
             for name, file in members:
                 number += 1
                 if number > max_files:
-                    raise ValueError(f"{archive} holds more than {max_files:,} files; unpack it yourself if that is right.")
+                    raise ValueError(
+                        f"{archive} holds more than {max_files:,} files; unpack it yourself if that is right."
+                    )
                 target = _inside(folder, name, archive)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with open(target, "wb") as out:
@@ -73,7 +75,7 @@ def _is_regular(info: zipfile.ZipInfo) -> bool:
 def _inside(folder: Path, name: str, archive: Path) -> Path:
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or not path.parts or ":" in path.parts[0] or "\0" in name:
-        raise ValueError(f"{archive} holds a file {short(name)} that leads out of its folder: do not trust this archive.")
+        raise ValueError(
+            f"{archive} holds a file {short(name)} that leads out of its folder: do not trust this archive."
+        )
     return folder.joinpath(*path.parts)
-
-

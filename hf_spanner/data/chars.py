@@ -204,9 +204,7 @@ def sentence_starts(text: str) -> list[int]:
     return starts
 
 
-def _join_pieces(
-    text: str, starts: list[int], spans: Iterable[CharSpan], report: ReadReport
-) -> list[tuple[int, int]]:
+def _join_pieces(text: str, starts: list[int], spans: Iterable[CharSpan], report: ReadReport) -> list[tuple[int, int]]:
     """The (start, end) of all pieces of a text, where pieces that share a mention are one."""
     joined: set[int] = set()  # pieces that go on with the piece before them
     for span in spans:

@@ -28,7 +28,9 @@ class Statistics:
     longest: int = 0  # words of the longest entity
     same_span_pairs: int = 0  # pairs of entities with one span and two labels
     crossing_pairs: int = 0  # pairs of entities that overlap, neither inside the other
-    in_nesting: int = 0  # entities strictly inside another, or with another strictly inside (Locate and Label, Table 5)
+    in_nesting: int = (
+        0  # entities strictly inside another, or with another strictly inside (Locate and Label, Table 5)
+    )
     sentences_with_nesting: int = 0
 
     @property

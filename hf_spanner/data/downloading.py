@@ -40,7 +40,9 @@ def download(url: str, folder: Path, name: str, sha256: str | None, say: Callabl
             _fetch(url, part)
             break
         except urllib.error.HTTPError as error:
-            raise ConnectionError(f"{url} cannot be downloaded: the server says {error.code} {error.reason}.") from error
+            raise ConnectionError(
+                f"{url} cannot be downloaded: the server says {error.code} {error.reason}."
+            ) from error
         except (OSError, http.client.HTTPException) as error:
             if attempt == _TRIES:
                 raise ConnectionError(

@@ -48,9 +48,7 @@ def score_typing(
     }
 
 
-def _with_discontinuous(
-    predictions: list[list[EntityLike]], references: list[list[EntityLike]]
-) -> dict[str, Any]:
+def _with_discontinuous(predictions: list[list[EntityLike]], references: list[list[EntityLike]]) -> dict[str, Any]:
     """The manuscript's figures by mentions; nothing where no mention is discontinuous."""
     continuous = correct = 0
     right: dict[tuple[int, str], bool] = {}  # (sentence, discontinuous mention): whether all its fragments are
@@ -91,7 +89,9 @@ def format_typing_scores(scores: Mapping[str, Any]) -> str:
         lines.append(f"{label:<{width}}  {row['typing_accuracy']:>15.4f}  {row['support']:>7}  {row['correct']:>7}")
     lines.insert(-1, "-" * len(lines[0]))
     if "discontinuous" in scores:
-        lines.append("discontinuous mentions: {support}, all fragments right: {right}".format(**scores["discontinuous"]))
+        lines.append(
+            "discontinuous mentions: {support}, all fragments right: {right}".format(**scores["discontinuous"])
+        )
         names = ("paper_accuracy", "paper_precision", "paper_recall", "paper_f1")
         return "\n".join([*lines, ", ".join(f"{name} {scores[name]:.4f}" for name in names)])
     return "\n".join([*lines, f"paper_f1: {scores['paper_f1']:.4f}", f"  ({PAPER_F1})"])

@@ -76,7 +76,7 @@ def write_dygie(docs: list[dict], folder: Path, draw: random.Random) -> Path:
 
 def count_dygie(path: Path, text: str) -> int:
     records = [json.loads(line) for line in text.split("\n") if line.strip()]
-    return sum(len(layer) for record in records for layer in record["ner"])
+    return sum(len(layer) for record in records for layer in record.get("ner") or ())
 
 
 def write_pubtator(docs: list[dict], folder: Path, draw: random.Random) -> Path:
@@ -138,7 +138,11 @@ def write_ace(docs: list[dict], folder: Path, draw: random.Random) -> Path:
         for s, e, label in spans:
             at = f'START="{s + len(before)}" END="{e - 1 + len(before)}"'
             lines += [f'<entity ID="E" TYPE="{label}">', '<entity_mention ID="M" TYPE="NAM">']
-            lines += [f"<extent><charseq {at}>{escape(text[s:e])}</charseq></extent>", "</entity_mention>", "</entity>"]
+            lines += [
+                f"<extent><charseq {at}>{escape(text[s:e])}</charseq></extent>",
+                "</entity_mention>",
+                "</entity>",
+            ]
         (place / f"{name}.apf.xml").write_text("\n".join([*lines, "</document></source_file>"]), encoding="utf-8")
     return folder / "ace"
 

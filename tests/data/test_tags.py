@@ -13,6 +13,8 @@ WRITTEN = {
     "BIO": "B-PER I-PER B-PER O B-LOC I-LOC I-LOC",
     "BIOES": "B-PER E-PER S-PER O B-LOC I-LOC E-LOC",
     "BILOU": "B-PER L-PER U-PER O B-LOC I-LOC L-LOC",
+    "BMES": "B-PER E-PER S-PER O B-LOC M-LOC E-LOC",
+    "BMEWO": "B-PER E-PER W-PER O B-LOC M-LOC E-LOC",
 }
 
 
@@ -24,7 +26,7 @@ def test_every_scheme_is_detected_and_read(scheme):
     assert tags_to_entities(tags) == GOLD
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BILOU"])
+@pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BILOU", "BMES", "BMEWO"])
 def test_every_scheme_is_written(scheme):
     assert entities_to_tags(GOLD, 7, scheme) == WRITTEN[scheme].split()
 
@@ -75,7 +77,7 @@ def flat_entities(draw):
     return entities, position
 
 
-@given(flat_entities(), st.sampled_from(["BIO", "IOB2", "BIOES", "IOBES", "BILOU"]))
+@given(flat_entities(), st.sampled_from(["BIO", "IOB2", "BIOES", "IOBES", "BILOU", "BMES", "BMEWO"]))
 def test_flat_entities_come_back_from_every_scheme(case, scheme):
     entities, num_words = case
     tags = entities_to_tags(entities, num_words, scheme)

@@ -89,7 +89,8 @@ def read_corpus(file: Path) -> Corpus:
     values["download"] = [_download(one) for one in values.get("download", ())]
     values["printed"] = [Printed(**one) for one in values.get("printed", ())]
     values["files"] = {
-        split: [patterns] if isinstance(patterns, str) else patterns for split, patterns in values.get("files", {}).items()
+        split: [patterns] if isinstance(patterns, str) else patterns
+        for split, patterns in values.get("files", {}).items()
     }
     return Corpus(file.stem, **values)
 

@@ -63,7 +63,9 @@ def prepare(
 
 def _downloaded(corpus: Corpus, work: Path, cache: Path, say: Say) -> Path:
     if not corpus.download:
-        raise ValueError(f"{corpus.title} cannot be downloaded: ask at {corpus.ask}, and name your copy with --source.")
+        raise ValueError(
+            f"{corpus.title} cannot be downloaded: ask at {corpus.ask}, and name your copy with --source."
+        )
     for file in corpus.download:
         path = download(file.url, cache, file.name, file.sha256, say)
         if is_archive(path):
@@ -191,9 +193,7 @@ def _split(corpus: Corpus, sentences: list[Sentence], rule: Mapping[str, Any], s
     raise ValueError(f"{corpus.title} comes in one piece: pass --splits with lists of documents ({where}).")
 
 
-def _split_documents(
-    sentences: list[Sentence], lists: Mapping[str, list[str]], say: Say
-) -> dict[str, list[Sentence]]:
+def _split_documents(sentences: list[Sentence], lists: Mapping[str, list[str]], say: Say) -> dict[str, list[Sentence]]:
     """By document; those on no list are training data, unless training data has a list: then they are left aside."""
     split_of = {_base(id): split for split, ids in lists.items() for id in ids}
     parts: dict[str, list[Sentence]] = {split: [] for split in ("train", *lists)}
@@ -215,9 +215,7 @@ def _split_documents(
     return {split: part for split, part in parts.items() if part}
 
 
-def _split_sentences(
-    sentences: list[Sentence], numbers: Mapping[str, int], say: Say
-) -> dict[str, list[Sentence]]:
+def _split_sentences(sentences: list[Sentence], numbers: Mapping[str, int], say: Say) -> dict[str, list[Sentence]]:
     """In the order of the text, so many sentences for each split; of another number of sentences the same shares."""
     wanted = sum(numbers.values())
     if wanted != len(sentences):

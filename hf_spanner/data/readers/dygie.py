@@ -21,14 +21,18 @@ def read_dygie(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
         doc_id = name_of(record, "doc_key", where) or f"{plain_name(path).stem}.{number}"
         sentences, layers = _list(record, "sentences", where), _list(record, "ner", where)
         if len(layers) != len(sentences):
-            raise ValueError(f"{where}: {len(layers)} lists under 'ner' for {len(sentences)} sentences; expected one each.")
+            raise ValueError(
+                f"{where}: {len(layers)} lists under 'ner' for {len(sentences)} sentences; expected one each."
+            )
         for key in _OTHER:
             values = record.get(key)
             report.ignore(f"list under {key!r}", where, len(values) if isinstance(values, list) else 0)
         first = 0
         for index, (tokens, layer) in enumerate(zip(sentences, layers, strict=True)):
             if not isinstance(tokens, list) or not isinstance(layer, list):
-                raise ValueError(f"{where}: {short(tokens)} with {short(layer)}; expected a list of words and one of entities.")
+                raise ValueError(
+                    f"{where}: {short(tokens)} with {short(layer)}; expected a list of words and one of entities."
+                )
             entities = [_entity(value, first, len(tokens), report, where) for value in layer]
             kept = [entity for entity in entities if entity is not None]
             yield report.keep(f"{doc_id}.{index}", doc_id, tokens, kept, where)
@@ -48,6 +52,8 @@ def _entity(value: Any, first: int, length: int, report: ReadReport, where: str)
         raise ValueError(f"{where}: entity {short(value)} has to be [start, end, label], with whole numbers.")
     start, end = value[0] - first, value[1] + 1 - first
     if not 0 <= start < end <= length:
-        report.lose("entity that is not inside its sentence", f"{where}: {short(value)}, words {first} to {first + length - 1}")
+        report.lose(
+            "entity that is not inside its sentence", f"{where}: {short(value)}, words {first} to {first + length - 1}"
+        )
         return None
     return {"start": start, "end": end, "label": value[2]}

@@ -18,7 +18,20 @@ from .pubtator import TEXT_LINE
 from .tables import csv_form
 
 JSON_SUFFIXES = {".jsonl", ".json", ".ndjson"}
-COLUMN_SUFFIXES = {".conll", ".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".tsv", ".txt", ".col", ".v4_gold_conll", ".gold_conll"}
+COLUMN_SUFFIXES = {
+    ".conll",
+    ".bio",
+    ".iob",
+    ".iob1",
+    ".iob2",
+    ".bioes",
+    ".bilou",
+    ".tsv",
+    ".txt",
+    ".col",
+    ".v4_gold_conll",
+    ".gold_conll",
+}
 BRAT_SUFFIXES = {".ann"}
 TABLE_SUFFIXES = {".parquet", ".arrow", ".csv"}
 XML_SUFFIXES = {".xml"}
@@ -90,8 +103,8 @@ def _decide_corpus(path: Path, text: str) -> tuple[str, str] | None:
         return "conll2012", f"it begins with {BEGIN!r}"
     if TEXT_LINE.match(text.partition("\n")[0]):
         return "pubtator", "it begins with a title such as '123|t|Title'"
-    if text.startswith("<") and "<cons " in text:
-        return "genia", "XML with terms (cons) of GENIA"
+    if text.startswith("<") and ("<cons " in text or ("<article>" in text and "<sentence>" in text)):
+        return "genia", "XML with articles of GENIA in sentences"
     if text.startswith("<") and re.search(r"<EM\s|<colHAREM|<HAREM", text):
         return "harem", "XML with mentions (EM) of HAREM"
     return None

@@ -61,7 +61,9 @@ def _read(
             beside = annotation.with_name(f"{name}.sgm")
             source = beside if beside.exists() else source
         if source is None:
-            raise FileNotFoundError(f"{annotation} has no text beside it; expected a file called {name} (.sgm, .txt, .xml).")
+            raise FileNotFoundError(
+                f"{annotation} has no text beside it; expected a file called {name} (.sgm, .txt, .xml)."
+            )
         content, spans = parse(annotation, source, report)
         good = [span for span in spans if _fits(span, content, report)]
         where = str(annotation)
