@@ -77,7 +77,7 @@ class RunArguments(VectorArguments):
     train_splits: list[str] = field(
         default_factory=lambda: ["train"],
         metadata={
-            "help": "Splits to train on, such as train validation: then nothing is held out, and the last model is kept."
+            "help": "Splits to train on, such as train validation: nothing is held out then, the last model is kept."
         },
     )
     repeats: list[int] | None = field(

@@ -107,7 +107,7 @@ def _check(path: Path, known: str | None, url: str) -> str:
     if known is not None and found != known:
         path.unlink()
         raise ValueError(
-            f"{url}: the file's sha256 is {found}, expected {known}: it is damaged or another edition, and was removed. "
-            "Try again, or get the file from elsewhere and name it with --source."
+            f"{url}: the file's sha256 is {found}, expected {known}: it is damaged or another edition, and was "
+            "removed. Try again, or get the file from elsewhere and name it with --source."
         )
     return found

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int, str]  # start, end (exclusive), label
 
-# The prefixes that a scheme knows besides O: begin, inside, last, single. IOB1 uses B only between two touching entities
-# of one label.
+# The prefixes that a scheme knows besides O: begin, inside, last, single. IOB1 uses B only between two touching
+# entities of one label.
 SCHEMES = {
     "IOB1": "BI",
     "BIO": "BI",
@@ -95,7 +95,7 @@ def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BI
 
 
 def detect_scheme(layer: Iterable[Sequence[str]]) -> str:
-    """The scheme of one layer, given the tags of all its sentences: "IOB1", "BIO", "BIOES", "BILOU", "BMES" or "BMEWO".
+    """The scheme of one layer, given the tags of all its sentences: one of `SCHEMES`.
 
     With only B and I, it is IOB1 when some entity opens with I and B never opens one where I would have done. Where
     tags of several schemes are mixed, the greater number decides.

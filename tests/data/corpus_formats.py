@@ -1,4 +1,4 @@
-"""Annotated files in the forms that single corpora have, for `mutations.py`: writers, and counts without the readers."""
+"""Annotated files in the forms of single corpora, for `mutations.py`: writers, and counts without the readers."""
 
 import json
 import random

@@ -59,8 +59,9 @@ def test_a_row_with_too_few_columns_is_named(tmp_path):
 
 
 def test_dygie_counts_words_through_the_document_and_names_the_last(tmp_path):
-    record = {"doc_key": "P1", "sentences": [["Maps", "help"], ["neural", "maps", "."]],
-              "ner": [[[0, 0, "Method"]], [[2, 3, "Method"], [3, 3, "Generic"], [1, 2, "Task"]]], "relations": [[], []]}  # fmt: skip
+    ner = [[[0, 0, "Method"]], [[2, 3, "Method"], [3, 3, "Generic"], [1, 2, "Task"]]]
+    sentences = [["Maps", "help"], ["neural", "maps", "."]]
+    record = {"doc_key": "P1", "sentences": sentences, "ner": ner, "relations": [[], []]}
     path = written(tmp_path / "train.json", json.dumps(record))
     assert guess_format(path) == "dygie"
     (first, second), report = read_file(path)
@@ -94,9 +95,10 @@ def test_pubtator_counts_title_and_abstract_together(tmp_path):
 GENIA = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE set SYSTEM "gpml.dtd">
 <set><article><articleinfo><bibliomisc>MEDLINE:1</bibliomisc></articleinfo>
-<title><sentence><cons lex="IL-2_gene" sem="G#DNA_domain_or_region"><cons lex="IL-2" sem="G#protein_molecule">IL-2</cons>
+<title><sentence><cons lex="x" sem="G#DNA_domain_or_region"><cons lex="IL-2" sem="G#protein_molecule">IL-2</cons>
  gene</cons>-mediated <cons lex="x-ray" sem="G#other_name">x-ray</cons> of <cons lex="(AND a b)"
- sem="(AND G#RNA_molecule G#RNA_molecule)"><cons lex="a">a</cons> and <cons lex="b">b</cons> RNAs</cons>.</sentence></title>
+ sem="(AND G#RNA_molecule G#RNA_molecule)"><cons lex="a">a</cons> and <cons lex="b">b</cons> RNAs</cons>.</sentence>
+</title>
 <abstract><sentence>&alpha; &amp; more.</sentence></abstract></article></set>
 """
 
@@ -115,7 +117,8 @@ def test_genia_cuts_words_where_terms_end_and_keeps_five_types(tmp_path):
 HAREM = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <colHAREM><DOC DOCID="H-1">
 O <EM ID="1" CATEG="PESSOA" TIPO="INDIVIDUAL">Rui Sá</EM> viu <ALT><EM ID="2" CATEG="OBRA">Porto e Braga</EM>|<EM
- ID="3" CATEG="LOCAL">Porto</EM> e <EM ID="4" CATEG="LOCAL">Braga</EM></ALT> em <EM ID="5" CATEG="TEMPO|VALOR">1999</EM>.
+ ID="3" CATEG="LOCAL">Porto</EM> e <EM ID="4" CATEG="LOCAL">Braga</EM></ALT> em <EM ID="5"
+ CATEG="TEMPO|VALOR">1999</EM>.
 <EM ID="6">Coisa</EM> boa.</DOC></colHAREM>
 """
 
@@ -195,12 +198,12 @@ def test_ace_annotation_without_a_text_is_named(tmp_path):
 
 
 def test_rich_ere_counts_tags_and_loses_what_stands_in_them(tmp_path):
-    source = '<doc id="D">\n<headline>\nRain in Bonn\n</headline>\n<post author="Ann">\nThe mayor &amp; Co spoke.\n</post>\n</doc>\n'
+    source = '<doc id="D">\n<headline>\nRain in Bonn\n</headline>\n<post author="Ann">\nThe mayor &amp; Co spoke.\n</post>\n'
     written(tmp_path / "source" / "D.cmp.txt", source)
 
     def mention(text, kind):
         at = f'offset="{source.index(text)}" length="{len(text)}"'
-        return f'<entity_mention id="m" source="D" {at} noun_type="{kind}"><mention_text>{text}</mention_text></entity_mention>'
+        return f'<entity_mention {at} noun_type="{kind}"><mention_text>{text}</mention_text></entity_mention>'
 
     entities = (
         f'<entity id="1" type="GPE">{mention("Bonn", "NAM")}</entity>'
@@ -257,7 +260,8 @@ def test_sentences_of_running_text_are_all_of_it_in_order(text):
 
 
 def test_sentences_end_where_a_reader_would_end_them():
-    text = 'Dr. Yu met J. Vogt in Bonn. "Why?" asked U.S. Senator Fox et al. (1999). 3 left.\n\nHeadline\n\nIt was\nso e.g. here.'
+    text = 'Dr. Yu met J. Vogt in Bonn. "Why?" asked U.S. Senator Fox et al. (1999). 3 left.'
+    text += "\n\nHeadline\n\nIt was\nso e.g. here."
     starts = sentence_starts(text)
     assert [text[a:b].strip() for a, b in zip(starts, [*starts[1:], len(text)])] == [
         "Dr. Yu met J. Vogt in Bonn.", '"Why?" asked U.S. Senator Fox et al. (1999).', "3 left.", "Headline",

@@ -133,7 +133,7 @@ def _read(corpus: Corpus, files: list[Path], work: Path, say: Say) -> list[Sente
 
 
 def _with_texts(corpus: Corpus, annotations: Path, work: Path) -> Path:
-    """A folder with brat annotations and texts together; they are copied where the texts have a folder of their own."""
+    """A folder with brat annotations and texts together: copies, if the texts have a folder of their own."""
     texts = annotations.parent / (corpus.beside or "")
     if corpus.beside is None or not annotations.is_dir() or not texts.is_dir():
         return annotations

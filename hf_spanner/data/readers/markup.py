@@ -1,4 +1,4 @@
-"""XML and the text in it: elements one after another, never a whole corpus in memory, and nothing that XML can hide."""
+"""XML and the text in it: elements one after another, never a whole corpus in memory, and no entities of its own."""
 
 from __future__ import annotations
 
