@@ -178,13 +178,13 @@ def line_starts(text: str) -> list[int]:
     return [0] + [position + 1 for position, character in enumerate(text) if character == "\n"]
 
 
-# What ends a sentence, with closing quotes and brackets; behind the white space something has to begin like a sentence.
+# What ends a sentence, with closing quotes and brackets; what follows the white space has to begin like a sentence.
 _SENTENCE_END = re.compile(
     r"\n[^\S\n]*\n\s*"
     r"""|[.!?…]+[)\]"'”’»]*\s+(?=["'“‘«(\[¿¡]*[^\W_a-z])"""
     r"|[。！？][”’」』）]*"
 )
-# A full stop behind these ends no sentence: an initial, or one of the abbreviations that stand before a name or number.
+# A full stop behind these ends no sentence: an initial, or an abbreviation that stands before a name or number.
 _ABBREVIATION = re.compile(
     r"(?:^|[^\w.])(?:[^\W\d_]|Mr|Mrs|Ms|Dr|Drs|Prof|St|Gen|Gov|Sen|Rep|Lt|Col|Sgt|Capt|Maj|Cmdr|Adm|Rev|Hon|"
     r"Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec|No|Nos|Fig|Figs|Eq|Ref|Vol|vs|cf|al|approx|ca|e\.g|i\.e|viz|resp|"

@@ -198,7 +198,8 @@ def test_ace_annotation_without_a_text_is_named(tmp_path):
 
 
 def test_rich_ere_counts_tags_and_loses_what_stands_in_them(tmp_path):
-    source = '<doc id="D">\n<headline>\nRain in Bonn\n</headline>\n<post author="Ann">\nThe mayor &amp; Co spoke.\n</post>\n'
+    source = '<doc id="D">\n<headline>\nRain in Bonn\n</headline>\n'
+    source += '<post author="Ann">\nThe mayor &amp; Co spoke.\n</post>\n'
     written(tmp_path / "source" / "D.cmp.txt", source)
 
     def mention(text, kind):

@@ -34,7 +34,9 @@ def read_ace(path: str | Path, report: ReadReport, text: TextOptions = RUNNING_T
 
 
 def read_ere(path: str | Path, report: ReadReport, text: TextOptions = RUNNING_TEXT) -> Iterator[Sentence]:
-    """A folder with `.rich_ere.xml` annotations, and texts of the same names anywhere in it (`.cmp.txt`, `.xml`, ...). A mention is its whole `mention_text`; those inside tags (authors of posts) are counted as lost.
+    """A folder with `.rich_ere.xml` annotations, and texts of the same names anywhere in it (`.cmp.txt`, `.xml`, ...).
+
+    A mention is its whole `mention_text`; those inside tags (authors of posts) are counted as lost.
 
     Args:
         text: how texts are cut into words and sentences.
