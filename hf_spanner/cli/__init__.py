@@ -25,6 +25,9 @@ COMMANDS = (
     Command("train", "hf_spanner.cli.train", "train a model from a recipe and flags"),
     Command("evaluate", "hf_spanner.cli.evaluate", "score a model on annotated data"),
     Command("predict", "hf_spanner.cli.predict", "find the entities of a text, a file or standard input"),
+    Command(
+        "data", "hf_spanner.cli.data", "get the papers' corpora: list them, convert your copy, compare its counts"
+    ),
     Command("convert", "hf_spanner.cli.convert", "convert annotated data to JSON Lines or brat"),
     Command("inspect", "hf_spanner.cli.inspect", "look at annotated data first: size, leaks, reach, inconsistencies"),
     Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import transformers
 from datasets import concatenate_datasets
+from transformers.trainer_utils import IntervalStrategy
 from transformers.utils import CONFIG_NAME
 
 from ..auto import approach
@@ -275,6 +276,10 @@ def train(task: Task) -> dict[str, Any]:
     run, args, settings, recipe, say = task.run, task.args, task.settings, task.recipe, task.say
     transformers.set_seed(args.seed)
     data = load_data(task)
+    if "validation" not in data:  # nothing chooses a checkpoint, or ends training early
+        args.eval_strategy, args.load_best_model_at_end, args.patience = IntervalStrategy.NO, False, None
+        args.unset -= {"eval_strategy", "load_best_model_at_end", "patience"}
+        say("no validation data: nothing is evaluated while training, and the last model is kept.")
     labels = run.labels or label_names(data, mentions=run.mentions)
     if run.mentions:
         settings.setdefault("mentions", mention_kinds(data))
@@ -490,7 +495,7 @@ def load_corpus(source: str, task: Task, splitter: str, repeats: int = 1):
     if task.fold is not None:
         data = one_fold(data, int(run.folds or 0), task.fold, FOLD_SEED)
     data = trained_on(data, run.train_on) if run.train_on != ["train"] else data
-    if "validation" not in run.train_on:
+    if "validation" not in run.train_on and task.args.eval_strategy != IntervalStrategy.NO:
         data = with_validation(data, seed, task.say)
     for split in data:
         limit = run.max_train_sentences if split == "train" else run.max_eval_sentences

@@ -103,6 +103,8 @@ def tune(task: Task) -> int:
             (folder / name).unlink(missing_ok=True)
     transformers.set_seed(args.seed)
     data = load_data(task)
+    if "validation" not in data:
+        raise ValueError("A search needs validation data: leave --train_on and --eval_strategy out.")
     data = {split: data[split] for split in ("train", "validation")}  # of the test data a search knows nothing
     labels = run.labels or label_names(data)
     settings.setdefault("overlap", overlap_of(run, data["train"]))

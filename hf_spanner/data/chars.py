@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class CharSpan(NamedTuple):
 CharSpans = Iterable[CharSpan | tuple[int, int, str]]
 
 ON_MISALIGNED = ("expand", "split", "drop", "error")
-SPLIT_SENTENCES = ("newline", "none")
+SPLIT_SENTENCES = ("newline", "punctuation", "none")
 
 
 def _choose(option: str, value: str, known: Sequence[str]) -> None:
@@ -47,8 +48,9 @@ class TextOptions:
             there: no character of the annotation moves, but the words then show where entities are, and on raw text
             no such cut will be made, so choose it to keep a corpus, not to train on it. "drop" the mention, or raise
             an "error".
-        split_sentences: "none" keeps a text whole, "newline" makes a sentence of every line. A mention across a line
-            break joins its lines.
+        split_sentences: "none" keeps a text whole, "newline" makes a sentence of every line, "punctuation" cuts at
+            blank lines and where a sentence seems to end (see `sentence_starts`), in running text whose lines are
+            broken anywhere. A mention across such a border joins its sentences.
     """
 
     splitter: Splitter = "compound"
@@ -62,6 +64,7 @@ class TextOptions:
 
 WHOLE_TEXTS = TextOptions()
 LINE_BY_LINE = TextOptions(split_sentences="newline")
+RUNNING_TEXT = TextOptions(split_sentences="punctuation")
 
 
 def chars_to_words(
@@ -135,10 +138,10 @@ def document_to_sentences(
     where: str = "",
     further: Mapping[str, Any] | None = None,
 ) -> Iterator[Sentence]:
-    """The sentences of one annotated text: the whole ("none"), or one for each line that holds a word ("newline").
+    """The sentences of one annotated text: the whole ("none"), or its pieces that hold a word ("newline": lines).
 
-    A mention that crosses a line break joins the lines it touches, for a long sentence is better than a lost mention.
-    The lines of a text are one document, called by the text's id if nobody knows its name. `further` holds columns
+    A mention that crosses a border joins the pieces it touches, for a long sentence is better than a lost mention.
+    The pieces of a text are one document, called by the text's id if nobody knows its name. `further` holds columns
     that each sentence has.
     """
     to_words = partial(
@@ -154,7 +157,8 @@ def document_to_sentences(
         return
 
     trimmed = list(_trimmed(text, char_spans, report, where))
-    pieces = _join_lines(text, trimmed, report)
+    starts = line_starts(text) if options.split_sentences == "newline" else sentence_starts(text)
+    pieces = _join_pieces(text, starts, trimmed, report)
     piece_starts = [start for start, _ in pieces]
     spans_of_piece: list[list[CharSpan]] = [[] for _ in pieces]
     for span in trimmed:
@@ -169,16 +173,51 @@ def document_to_sentences(
             number += 1
 
 
-def _join_lines(text: str, spans: Iterable[CharSpan], report: ReadReport) -> list[tuple[int, int]]:
-    """The (start, end) of all lines, where lines that share a mention are one."""
-    starts = [0] + [position + 1 for position, character in enumerate(text) if character == "\n"]
-    joined: set[int] = set()  # lines that go on with the line before them
+def line_starts(text: str) -> list[int]:
+    """Where the lines of a text begin."""
+    return [0] + [position + 1 for position, character in enumerate(text) if character == "\n"]
+
+
+# What ends a sentence, with closing quotes and brackets; what follows the white space has to begin like a sentence.
+_SENTENCE_END = re.compile(
+    r"\n[^\S\n]*\n\s*"
+    r"""|[.!?…]+[)\]"'”’»]*\s+(?=["'“‘«(\[¿¡]*[^\W_a-z])"""
+    r"|[。！？][”’」』）]*"
+)
+# A full stop behind these ends no sentence: an initial, or an abbreviation that stands before a name or number.
+_ABBREVIATION = re.compile(
+    r"(?:^|[^\w.])(?:[^\W\d_]|Mr|Mrs|Ms|Dr|Drs|Prof|St|Gen|Gov|Sen|Rep|Lt|Col|Sgt|Capt|Maj|Cmdr|Adm|Rev|Hon|"
+    r"Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec|No|Nos|Fig|Figs|Eq|Ref|Vol|vs|cf|al|approx|ca|e\.g|i\.e|viz|resp|"
+    r"[A-Z](?:\.[A-Z])+)\.$"
+)
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Where the sentences of running text begin: behind blank lines, and behind `.`, `!` or `?` with white space and
+    then a capital, a digit or another script; not behind an initial or a usual abbreviation.
+
+    >>> text = "Dr. Yu met J. Vogt in Bonn. They talked."
+    >>> [text[start:] for start in sentence_starts(text)][1:]
+    ['They talked.']
+    """
+    starts = [0]
+    for match in _SENTENCE_END.finditer(text):
+        end = match[0].rstrip()
+        before = text[max(0, match.start() - 12) : match.start()] + end
+        if 0 < match.end() < len(text) and not (end == "." and _ABBREVIATION.search(before)):
+            starts.append(match.end())
+    return starts
+
+
+def _join_pieces(text: str, starts: list[int], spans: Iterable[CharSpan], report: ReadReport) -> list[tuple[int, int]]:
+    """The (start, end) of all pieces of a text, where pieces that share a mention are one."""
+    joined: set[int] = set()  # pieces that go on with the piece before them
     for span in spans:
         first, last = bisect_right(starts, span.start) - 1, bisect_right(starts, span.end - 1) - 1
         if first != last:
             joined.update(range(first + 1, last + 1))
             report.change("mention across a sentence border, sentences joined", _say(text, span))
-    starts = [start for line, start in enumerate(starts) if line not in joined]
+    starts = [start for piece, start in enumerate(starts) if piece not in joined]
     return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
 

@@ -28,10 +28,24 @@ class Statistics:
     longest: int = 0  # words of the longest entity
     same_span_pairs: int = 0  # pairs of entities with one span and two labels
     crossing_pairs: int = 0  # pairs of entities that overlap, neither inside the other
+    in_nesting: int = (
+        0  # entities strictly inside another, or with another strictly inside (Locate and Label, Table 5)
+    )
+    sentences_with_nesting: int = 0
 
     @property
     def entities(self) -> int:
         return self.labels.total()
+
+    @property
+    def mean_length(self) -> float:
+        """Words of a sentence, in the mean."""
+        return self.words / max(self.sentences, 1)
+
+    @property
+    def nesting_percentage(self) -> float:
+        """Of 100 entities, those inside another or with another inside."""
+        return 100 * self.in_nesting / max(self.entities, 1)
 
     @property
     def overlap(self) -> str:
@@ -45,6 +59,8 @@ class Statistics:
         return (
             f"{self.sentences:,} sentences, {self.words:,} words, {self.entities:,} entities"
             f" ({labels or 'no label'})\n"
+            f"  sentences of {self.mean_length:.2f} words in the mean, {self.sentences_with_nesting:,} with nesting; "
+            f"entities inside another or around one {self.in_nesting:,} ({self.nesting_percentage:.2f} %)\n"
             f"  nested {self.nested:,}, depth up to {self.max_depth}, longest {self.longest} words, "
             f"same span with two labels {self.same_span_pairs:,}, crossing pairs {self.crossing_pairs:,}; "
             f"overlap={self.overlap!r}"
@@ -88,6 +104,7 @@ def mention_kinds(dataset: Sentences) -> list[str]:
 def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:
     spans.sort(key=lambda span: (span[0], -span[1]))  # whoever contains a span stands before it
     depth: dict[tuple[int, int], int] = {}
+    nesting: set[tuple[int, int]] = set()  # inside another, or around one
     for index, (start, end) in enumerate(spans):
         result.longest = max(result.longest, end - start)
         deepest = 0
@@ -96,11 +113,14 @@ def _count_spans(spans: list[tuple[int, int]], result: Statistics) -> None:
                 result.same_span_pairs += 1
             elif end <= other[1]:
                 deepest = max(deepest, depth[other])
+                nesting |= {other, (start, end)}
             elif start < other[1]:
                 result.crossing_pairs += 1
         result.nested += deepest > 0
         depth[start, end] = deepest + 1
         result.max_depth = max(result.max_depth, deepest + 1)
+    result.in_nesting += sum(span in nesting for span in spans)
+    result.sentences_with_nesting += bool(nesting)
 
 
 def read_sentences(dataset: Any) -> Iterator[Mapping[str, Any]]:

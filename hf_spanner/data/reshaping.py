@@ -108,6 +108,53 @@ def _joined(group: Sequence[Sentence]) -> Sentence:
     return joined
 
 
+OVERLAPS = {
+    "flat": "entities that overlap no other (the flat variants of Ji et al.)",
+    "outermost": "of entities that overlap the longest, then the first",
+    "innermost": "of entities that overlap the shortest, then the first",
+    "one_label": "of entities with one span the first, so that a span has one label",
+}
+
+
+def remove_overlaps(sentences: Iterable[Sentence], keep: str) -> tuple[list[Sentence], int]:
+    """The sentences with those of their entities that `keep` (one of `OVERLAPS`) leaves, and how many are removed.
+
+    >>> inner, outer = {"start": 1, "end": 2, "label": "DNA"}, {"start": 0, "end": 3, "label": "protein"}
+    >>> sentence = {"id": "1", "doc_id": None, "tokens": ["a", "b", "c"], "entities": [inner, outer]}
+    >>> remove_overlaps([sentence], "outermost")[0][0]["entities"]
+    [{'start': 0, 'end': 3, 'label': 'protein'}]
+    """
+    if keep not in OVERLAPS:
+        raise ValueError(f"keep={keep!r} is unknown; choose one of {', '.join(OVERLAPS)}.")
+    result: list[Sentence] = []
+    removed = 0
+    for sentence in sentences:
+        entities = _without_overlaps(sentence["entities"], keep)
+        removed += len(sentence["entities"]) - len(entities)
+        result.append(cast("Sentence", {**sentence, "entities": entities}))
+    return result, removed
+
+
+def _without_overlaps(entities: list[Entity], keep: str) -> list[Entity]:
+    if keep == "one_label":
+        first: dict[tuple[int, int], Entity] = {}
+        for entity in entities:
+            first.setdefault((entity["start"], entity["end"]), entity)
+        return list(first.values())
+    if keep == "flat":
+        return [one for one in entities if not any(_overlap(one, other) for other in entities if other is not one)]
+    sign = -1 if keep == "outermost" else 1
+    kept: list[Entity] = []
+    for one in sorted(entities, key=lambda e: (sign * (e["end"] - e["start"]), e["start"])):
+        if not any(_overlap(one, other) for other in kept):
+            kept.append(one)
+    return [one for one in entities if any(one is other for other in kept)]
+
+
+def _overlap(one: Entity, other: Entity) -> bool:
+    return one["start"] < other["end"] and other["start"] < one["end"]
+
+
 def of_mentions(sentences: Iterable[Any], mentions: Collection[str] | None) -> list[Any]:
     """The sentences with gold entities of these kinds alone; those whose kind nobody says stay."""
     if mentions is None:

@@ -8,10 +8,21 @@ from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int, str]  # start, end (exclusive), label
 
-# The prefixes that a scheme knows besides O. IOB1 uses B only between two touching entities of one label.
-SCHEMES = {"IOB1": "BI", "BIO": "BI", "IOB2": "BI", "BIOES": "BIES", "IOBES": "BIES", "BILOU": "BILU"}
+# The prefixes that a scheme knows besides O: begin, inside, last, single. IOB1 uses B only between two touching
+# entities of one label.
+SCHEMES = {
+    "IOB1": "BI",
+    "BIO": "BI",
+    "IOB2": "BI",
+    "BIOES": "BIES",
+    "IOBES": "BIES",
+    "BILOU": "BILU",
+    "BMES": "BMES",
+    "BMEWO": "BMEW",
+}
+_IN_BIOES = {"M": "I", "W": "S", "L": "E", "U": "S"}  # what others call its prefixes
 
-_TAG = re.compile(r"([BIESLU])-(.+)")
+_TAG = re.compile(r"([BIESLUMW])-(.+)")
 
 
 def is_tag(tag: str) -> bool:
@@ -34,7 +45,7 @@ def tags_to_entities(tags: Sequence[str], scheme: str | None = None) -> list[Spa
 def decode_tags(tags: Sequence[str], scheme: str) -> tuple[list[Span], int]:
     """`tags_to_entities`, and the number of places where tags broke their scheme and were read with goodwill."""
     prefixes = _prefixes(scheme)
-    says_end = "E" in prefixes or "L" in prefixes
+    says_end = len(prefixes) > 2
     entities: list[Span] = []
     repairs = 0
     start, current = -1, ""  # start < 0: no entity is open
@@ -45,14 +56,15 @@ def decode_tags(tags: Sequence[str], scheme: str) -> tuple[list[Span], int]:
                 f"Tag {tag!r} does not belong to scheme {scheme}, which knows O and {', '.join(prefixes)}; "
                 "choose another scheme or leave it to be detected."
             )
-        if start >= 0 and not (prefix in "IEL" and label == current):
+        prefix = _IN_BIOES.get(prefix, prefix)
+        if start >= 0 and not (prefix in "IE" and label == current):
             entities.append((start, position, current))
             repairs += says_end
             start = -1
         if start < 0 and prefix != "O":
             start, current = position, label
-            repairs += prefix in "IEL" and scheme != "IOB1"
-        if prefix in "ESLU":
+            repairs += prefix in "IE" and scheme != "IOB1"
+        if prefix in "ES":
             entities.append((start, position + 1, current))
             start = -1
     return entities, repairs
@@ -65,9 +77,9 @@ def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BI
     ['B-PER', 'E-PER', 'O', 'S-LOC']
     """
     if scheme == "IOB1":
-        raise ValueError("Scheme 'IOB1' can be read but is not written; choose BIO, BIOES or BILOU.")
+        raise ValueError("Scheme 'IOB1' can be read but is not written; choose BIO, BIOES, BILOU or BMES.")
     prefixes = _prefixes(scheme)
-    inside, last, single = {"BI": ("I", "I", "B"), "BIES": ("I", "E", "S"), "BILU": ("I", "L", "U")}[prefixes]
+    inside, last, single = ("I", "I", "B") if prefixes == "BI" else prefixes[1:]
     tags = ["O"] * num_words
     for start, end, label in entities:
         if not 0 <= start < end <= num_words:
@@ -83,10 +95,10 @@ def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BI
 
 
 def detect_scheme(layer: Iterable[Sequence[str]]) -> str:
-    """The scheme of one layer, given the tags of all its sentences: "IOB1", "BIO", "BIOES" or "BILOU".
+    """The scheme of one layer, given the tags of all its sentences: one of `SCHEMES`.
 
     With only B and I, it is IOB1 when some entity opens with I and B never opens one where I would have done. Where
-    tags of BIOES and of BILOU are mixed, the greater number decides.
+    tags of several schemes are mixed, the greater number decides.
     """
     seen = SeenTags()
     for tags in layer:
@@ -111,6 +123,9 @@ class SeenTags:
             previous = label
 
     def scheme(self) -> str:
+        middle, single = self.prefixes["M"], self.prefixes["W"]
+        if middle + single > sum(self.prefixes[prefix] for prefix in "ILU"):
+            return "BMEWO" if single > self.prefixes["S"] else "BMES"
         bioes, bilou = (sum(self.prefixes[prefix] for prefix in pair) for pair in ("ES", "LU"))
         if bioes or bilou:
             if bioes == bilou:

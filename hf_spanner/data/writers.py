@@ -52,6 +52,12 @@ def write_brat(sentences: Iterable[Sentence], folder: str | Path) -> list[Path]:
     return written
 
 
+def write_text(text: str, path: str | Path) -> None:
+    """A text file."""
+    with _complete_or_not_at_all(Path(path)) as file:
+        file.write(text)
+
+
 WRITERS = {"jsonl": write_jsonl, "brat": write_brat}
 
 

@@ -11,8 +11,8 @@ SCORES = ("f1", "precision", "recall", "typing_accuracy")
 
 
 def summarise(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The scores of each training by split, their means and standard deviations, and the best on validation data (or,
-    where there is none, the first)."""
+    """The scores of each training by split, their means and standard deviations, and the best on validation data (the
+    first where there is none: test data chooses nothing)."""
     runs = {
         name: {
             split: {key: scores[key] for key in SCORES if key in scores} for split, scores in record["results"].items()
@@ -27,7 +27,7 @@ def summarise(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "runs": runs,
         "mean": {split: {key: statistics.mean(row) for key, row in rows.items()} for split, rows in columns.items()},
         "std": {split: {key: deviation(row) for key, row in rows.items()} for split, rows in columns.items()},
-        "best": max(runs, key=lambda name: next(iter(runs[name].get("validation", {"": 0}).values()))),
+        "best": max(runs, key=lambda name: next(iter(runs[name].get("validation", {0: 0}).values()))),
     }
 
 
@@ -53,6 +53,8 @@ def spread(summary: Mapping[str, Any], split: str, key: str) -> str:
 
 def summary_line(summary: Mapping[str, Any]) -> str:
     """The same in a sentence, for a card."""
+    if not summary["mean"]:
+        return f"{len(summary['runs'])} runs ({', '.join(summary['runs'])}), with no data to score them on."
     key = next(iter(next(iter(summary["mean"].values()))))
     scores = ", ".join(f"{split} {spread(summary, split, key)}" for split in summary["mean"])
     return f"{key} of {len(summary['runs'])} runs ({', '.join(summary['runs'])}), mean ± standard deviation: {scores}."

@@ -108,6 +108,9 @@ class NestedNerTrainingArguments(TrainingArguments):
         self.unset = {name for name in (*FALLBACK, "head_learning_rate", "patience") if getattr(self, name) is None}
         for name in self.unset & FALLBACK.keys():
             setattr(self, name, FALLBACK[name])
+        if self.eval_strategy == "no" and "load_best_model_at_end" in self.unset:  # there is no best without a score
+            self.load_best_model_at_end = False
+            self.unset -= {"load_best_model_at_end"}
         self._check_ends()
         super().__post_init__()
 

@@ -181,6 +181,26 @@ def test_without_a_validation_split_documents_are_held_out_and_said(encoder_fold
     assert "are out of reach" in out and "overlap another entity (overlap='flat')" in out
 
 
+def test_training_on_train_and_validation_holds_nothing_out_and_keeps_the_last_model(
+    encoder_folder, data, tmp_path, capsys
+):
+    flags = ["--approach", "seq_ner", "--encoder", encoder_folder, "--data", str(data), "--use_cpu", "True"]
+    flags += ["--num_train_epochs", "2", "--disable_tqdm", "True", "--fresh_layers", "1", "--learning_rate", "1e-4"]
+    both = ["--train_on", "train", "validation", "--output_dir", str(tmp_path / "both")]
+    assert cli.main(["train", *flags, *both]) == 0
+    assert "no validation data: nothing is evaluated while training" in capsys.readouterr().out
+    record = json.loads((tmp_path / "both" / "training.json").read_text())
+    whole = sum(len((data / f"{split}.jsonl").read_text().splitlines()) for split in ("train", "validation"))
+    assert record["sentences"] == {"train": whole} and list(record["results"]) == ["test"]
+    assert record["best_checkpoint"] is None and record["history"] == [] and record["epochs"] == 2
+    (tmp_path / "alone").mkdir()
+    shutil.copy(data / "train.jsonl", tmp_path / "alone")
+    flags[5] = str(tmp_path / "alone")
+    assert cli.main(["train", *flags, "--eval_strategy", "no", "--output_dir", str(tmp_path / "run")]) == 0
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert record["sentences"] == {"train": len((data / "train.jsonl").read_text().splitlines())}
+
+
 def test_training_goes_on_from_a_trained_model(trained, data, tmp_path, capsys):
     flags = ["--model", str(trained), "--approach", "bl_ner", "--num_train_epochs", "1", "--warmup_steps", "0"]
     flags += ["--learning_rate", "1e-6", "--use_cpu", "True", "--disable_tqdm", "True", "--output_dir", str(tmp_path)]

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from data.corpus_formats import ANNOTATIONS, CORPUS_FORMATS, COUNTS, in_characters
+
 WORDS = [
     "The",
     "mayor",
@@ -40,15 +42,6 @@ def documents(draw: random.Random) -> list[dict]:
             spans.append((start, draw.randint(start + 1, len(words)), draw.choice(LABELS)))
         result.append({"words": words, "spans": spans})
     return result
-
-
-def in_characters(document: dict) -> tuple[str, list[tuple[int, int, str]]]:
-    starts, position = [], 0
-    for word in document["words"]:
-        starts.append(position)
-        position += len(word) + 1
-    ends = [start + len(word) for start, word in zip(starts, document["words"], strict=True)]
-    return " ".join(document["words"]), [(starts[s], ends[e - 1], label) for s, e, label in document["spans"]]
 
 
 # One function a format: the documents as a file (or a folder); returns what to read.
@@ -215,6 +208,7 @@ FORMATS: dict[str, Writer] = {
     "csv": write_csv,
     "parquet": write_parquet,
     "arrow": write_arrow,
+    **CORPUS_FORMATS,
 }
 BINARY = {"parquet", "arrow"}
 
@@ -227,6 +221,10 @@ def count(format: str, path: Path) -> int:
         return sum(count_brat(file) for file in path.rglob("*.ann"))
     if format in BINARY:
         return count_table(format, path)
+    if format in ANNOTATIONS:
+        return sum(COUNTS[format](file, plain_text(file)) for file in path.rglob(ANNOTATIONS[format]))
+    if format in COUNTS:
+        return COUNTS[format](path, plain_text(path))
     text = plain_text(path)
     return {"conll": count_conll, "csv": count_csv}.get(format, count_json)(text)
 

@@ -13,6 +13,8 @@ WRITTEN = {
     "BIO": "B-PER I-PER B-PER O B-LOC I-LOC I-LOC",
     "BIOES": "B-PER E-PER S-PER O B-LOC I-LOC E-LOC",
     "BILOU": "B-PER L-PER U-PER O B-LOC I-LOC L-LOC",
+    "BMES": "B-PER E-PER S-PER O B-LOC M-LOC E-LOC",
+    "BMEWO": "B-PER E-PER W-PER O B-LOC M-LOC E-LOC",
 }
 
 
@@ -24,7 +26,7 @@ def test_every_scheme_is_detected_and_read(scheme):
     assert tags_to_entities(tags) == GOLD
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BILOU"])
+@pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BILOU", "BMES", "BMEWO"])
 def test_every_scheme_is_written(scheme):
     assert entities_to_tags(GOLD, 7, scheme) == WRITTEN[scheme].split()
 
@@ -51,8 +53,8 @@ def test_what_is_not_a_tag_or_not_of_the_scheme_is_refused():
         tags_to_entities(["NNP"])
     with pytest.raises(ValueError, match="Tag 'E-PER' does not belong to scheme BIO"):
         tags_to_entities(["B-PER", "E-PER"], "BIO")
-    with pytest.raises(ValueError, match="Scheme 'BMES' is unknown; choose one of IOB1, BIO"):
-        tags_to_entities(["O"], "BMES")
+    with pytest.raises(ValueError, match="Scheme 'BILO' is unknown; choose one of IOB1, BIO"):
+        tags_to_entities(["O"], "BILO")
     with pytest.raises(ValueError, match="mixes tags of BIOES and BILOU"):
         detect_scheme([["S-A"], ["U-A"]])
 
@@ -75,7 +77,7 @@ def flat_entities(draw):
     return entities, position
 
 
-@given(flat_entities(), st.sampled_from(["BIO", "IOB2", "BIOES", "IOBES", "BILOU"]))
+@given(flat_entities(), st.sampled_from(["BIO", "IOB2", "BIOES", "IOBES", "BILOU", "BMES", "BMEWO"]))
 def test_flat_entities_come_back_from_every_scheme(case, scheme):
     entities, num_words = case
     tags = entities_to_tags(entities, num_words, scheme)

@@ -12,6 +12,9 @@ from ..chars import Splitter, TextOptions
 from ..schema import ReadReport, Sentence, check_sentence, several
 from .brat import read_brat
 from .conll import read_conll
+from .conll2012 import read_conll2012
+from .dygie import read_dygie
+from .genia import read_genia
 from .guessing import (
     BRAT_SUFFIXES,
     COLUMN_SUFFIXES,
@@ -22,8 +25,11 @@ from .guessing import (
     decide_format,
     has_tags,
 )
+from .harem import read_harem
 from .jsonl import read_jsonl, read_spert
 from .label_studio import read_label_studio
+from .ldc import read_ace, read_ere
+from .pubtator import read_pubtator
 from .tables import read_arrow, read_csv, read_parquet
 from .text_jsonl import read_doccano, read_jsonl_chars
 
@@ -40,8 +46,15 @@ READERS: dict[str, Reader] = {
     "parquet": read_parquet,
     "csv": read_csv,
     "arrow": read_arrow,
+    "conll2012": read_conll2012,
+    "dygie": read_dygie,
+    "pubtator": read_pubtator,
+    "genia": read_genia,
+    "harem": read_harem,
+    "ace": read_ace,
+    "ere": read_ere,
 }
-_FOLDERS = {"brat", "arrow"}  # formats that are read from a folder as a whole
+_FOLDERS = {"brat", "arrow", "ace", "ere"}  # formats that are read from a folder as a whole
 _TEXT = tuple(field.name for field in dataclasses.fields(TextOptions))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...metrics.given_spans import FRAGMENT, WHOLE
 from ..chars import LINE_BY_LINE, CharSpan, TextOptions, document_to_sentences
 from ..schema import ReadReport, Sentence, short
 from .files import open_bytes, read_text, text_lines
@@ -23,12 +24,13 @@ _OTHER_LINES = {
     "#": "note",
     "*": "equivalence",
 }
-DISCONTINUOUS = ("skip", "hull")
+DISCONTINUOUS = ("skip", "hull", "fragments")
 
 
 @dataclass
 class _Mention:
     where: str
+    id: str
     label: str
     fragments: list[tuple[int, int]]
     text: str
@@ -48,22 +50,25 @@ def read_brat(
 
     Args:
         text: how texts are cut; splitter="whitespace" for what `write_brat` wrote.
-        discontinuous: mentions of several fragments: "skip" (counted), or take their "hull" (counted too). Fragments
-            with nothing but white space between them are one mention; brat itself writes them at line breaks.
+        discontinuous: mentions of several fragments: "skip" (counted), take their "hull" (counted too), or each of
+            their "fragments" as an entity whose `mention` says of which it is a part, `fragment:T3` (see
+            `score_typing`). Fragments with nothing but white space between them are one mention; brat itself writes
+            them at line breaks.
         check_text: the text repeated in a T line has to agree with the document.
     """
     if discontinuous not in DISCONTINUOUS:
-        raise ValueError(f"discontinuous={discontinuous!r} is unknown; choose 'skip' or 'hull'.")
+        raise ValueError(f"discontinuous={discontinuous!r} is unknown; choose {', '.join(map(repr, DISCONTINUOUS))}.")
     path = Path(path)
     for annotation_path in _documents(path, report):
         text_path = annotation_path.with_suffix(".txt")
         mentions = list(_mentions(annotation_path, report))
         content = _aligned_text(text_path, mentions, check_text)
-        spans = [_char_span(mention, content, discontinuous, report) for mention in mentions]
+        spans = [span for mention in mentions for span in _char_spans(mention, content, discontinuous, report)]
+        spans = _join_fragments(spans) if discontinuous == "fragments" else spans
         name = text_path.stem if path.is_file() else text_path.relative_to(path).with_suffix("").as_posix()
         yield from document_to_sentences(
             content,
-            [span for span in spans if span is not None],
+            spans,
             report,
             text,
             id=name,
@@ -120,7 +125,7 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
                 "a tab and the text."
             )
         fragments = [(int(start), int(end)) for start, end in (part.split(" ") for part in match[2].split(";"))]
-        yield _Mention(where, match[1], fragments, fields[1] if len(fields) == 2 else "")
+        yield _Mention(where, id, match[1], fragments, fields[1] if len(fields) == 2 else "")
 
 
 def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str:
@@ -157,7 +162,7 @@ def _squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def _char_span(mention: _Mention, text: str, discontinuous: str, report: ReadReport) -> CharSpan | None:
+def _char_spans(mention: _Mention, text: str, discontinuous: str, report: ReadReport) -> Iterator[CharSpan]:
     fragments = sorted(mention.fragments)
     start, end = fragments[0][0], max(end for _, end in fragments)
     gaps = [text[left[1] : right[0]] for left, right in zip(fragments, fragments[1:], strict=False)]
@@ -165,6 +170,26 @@ def _char_span(mention: _Mention, text: str, discontinuous: str, report: ReadRep
         example = f"{mention.where}: {mention.label} {short(mention.text)}"
         if discontinuous == "skip":
             report.lose("discontinuous mention", example)
-            return None
+            return
+        if discontinuous == "fragments":
+            report.change("discontinuous mention, taken as its fragments", example)
+            for start, end in fragments:
+                yield CharSpan(start, end, mention.label, mention.where, FRAGMENT + mention.id)
+            return
         report.change("discontinuous mention, taken as a whole", example)
-    return CharSpan(start, end, mention.label, mention.where)
+    yield CharSpan(start, end, mention.label, mention.where)
+
+
+def _join_fragments(spans: list[CharSpan]) -> list[CharSpan]:
+    """The spans, where fragments that several mentions share (`pain in arm and leg`) are one that names them all."""
+    joined: dict[tuple[int, int, str], CharSpan] = {}
+    wholes: list[CharSpan] = []
+    fragments = {span[:3] for span in spans if span.mention is not None}
+    for span in spans:
+        if span[:3] not in fragments:
+            wholes.append(span)
+            continue
+        name = WHOLE if span.mention is None else span.mention.removeprefix(FRAGMENT)
+        former = joined.get(span[:3])
+        joined[span[:3]] = span._replace(mention=f"{former.mention}+{name}" if former else FRAGMENT + name)
+    return wholes + list(joined.values())

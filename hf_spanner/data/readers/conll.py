@@ -81,7 +81,7 @@ def read_conll(
             of each sentence (GermEval: `index token outer inner`).
         tag_columns: columns of the tags. By default all that hold more tags than other values, syntactic chunks
             excepted.
-        scheme: "IOB1", "BIO", "BIOES" or "BILOU"; by default detected for each column.
+        scheme: "IOB1", "BIO", "BIOES", "BILOU", "BMES" or "BMEWO"; by default detected for each column.
         comment: lines that begin with it are comments, unless they fit the columns: `#hashtag O` is a word. None: no
             comments.
 

@@ -11,14 +11,32 @@ from typing import Any
 from ..records import TOKEN_KEYS
 from ..tags import is_tag
 from .brat import brat_files
+from .conll2012 import BEGIN
 from .files import CHUNK, json_records, open_bytes, plain_name
+from .ldc import APF, ERE
+from .pubtator import TEXT_LINE
 from .tables import csv_form
 
 JSON_SUFFIXES = {".jsonl", ".json", ".ndjson"}
-COLUMN_SUFFIXES = {".conll", ".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".tsv", ".txt", ".col"}
+COLUMN_SUFFIXES = {
+    ".conll",
+    ".bio",
+    ".iob",
+    ".iob1",
+    ".iob2",
+    ".bioes",
+    ".bilou",
+    ".tsv",
+    ".txt",
+    ".col",
+    ".v4_gold_conll",
+    ".gold_conll",
+}
 BRAT_SUFFIXES = {".ann"}
 TABLE_SUFFIXES = {".parquet", ".arrow", ".csv"}
-DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES | TABLE_SUFFIXES
+XML_SUFFIXES = {".xml"}
+DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES | TABLE_SUFFIXES | XML_SUFFIXES
+_LDC = {APF: ("ace", "ACE's APF XML"), ERE: ("ere", "Rich ERE's XML")}
 
 _RECORDS = 100  # looked at before the kind of JSON is decided
 _STUDIO_FIELDS = {"annotations", "completions", "annotator", "annotation_id", "lead_time"}
@@ -42,6 +60,8 @@ def decide_format(path: Path) -> tuple[str, str] | None:
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow", "it begins like an Arrow file"
     text = _text(head)
+    if known := _decide_corpus(path, text):
+        return known
     looks_like_columns = _has_tags(text)
     if text.startswith(("{", "[")) and not (looks_like_columns and suffix not in JSON_SUFFIXES):
         return _decide_json(path, text.startswith("["))
@@ -49,8 +69,9 @@ def decide_format(path: Path) -> tuple[str, str] | None:
 
 
 def has_tags(path: Path) -> bool:
-    """Whether the file looks like columns with tags."""
-    return _has_tags(_text(_head(path)))
+    """Whether the file looks like columns with tags, or is of one corpus' own form."""
+    text = _text(_head(path))
+    return _has_tags(text) or _decide_corpus(path, text) is not None
 
 
 def _head(path: Path) -> bytes:
@@ -67,6 +88,25 @@ def _decide_folder(path: Path) -> tuple[str, str] | None:
         return "arrow", "the folder was written by save_to_disk"
     if next(brat_files(path, ".ann"), None) is not None:
         return "brat", "the folder holds .ann files"
+    for suffix, (format, what) in _LDC.items():
+        if next(brat_files(path, suffix), None) is not None:
+            return format, f"the folder holds {what} (*{suffix})"
+    return None
+
+
+def _decide_corpus(path: Path, text: str) -> tuple[str, str] | None:
+    """The forms that single corpora have."""
+    for suffix, (format, what) in _LDC.items():
+        if path.name.endswith(suffix):
+            return format, f"{what} (*{suffix})"
+    if text.startswith(BEGIN):
+        return "conll2012", f"it begins with {BEGIN!r}"
+    if TEXT_LINE.match(text.partition("\n")[0]):
+        return "pubtator", "it begins with a title such as '123|t|Title'"
+    if text.startswith("<") and ("<cons " in text or ("<article>" in text and "<sentence>" in text)):
+        return "genia", "XML with articles of GENIA in sentences"
+    if text.startswith("<") and re.search(r"<EM\s|<colHAREM|<HAREM", text):
+        return "harem", "XML with mentions (EM) of HAREM"
     return None
 
 
@@ -98,6 +138,8 @@ def _decide_json(path: Path, is_list: bool) -> tuple[str, str]:
     with suppress(ValueError):  # the reader will say what is wrong, and where
         records += (record for _, record in islice(json_records(path), _RECORDS))
     for record in records:
+        if "sentences" in record and "ner" in record:
+            return "dygie", f"{shape} with a document's 'sentences' and 'ner'"
         tokens = next((record[key] for key in TOKEN_KEYS if key in record), None)
         if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):  # Prodigy's are objects
             return "spert" if is_list else "jsonl", f"{shape} with a list of words"
