@@ -97,6 +97,14 @@ class RunArguments(VectorArguments):
             "encoder nor an approach is named."
         },
     )
+    teacher: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Trained models whose probabilities are learnt beside the annotation (distil_weight)."},
+    )
+    unlabelled: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Text that teachers read, too: files or folders of .txt or .jsonl, packed or not."},
+    )
     lora_rank: int | None = field(
         default=None, metadata={"help": "Train LoRA matrices of this rank, not the encoder (needs peft)."}
     )
@@ -182,6 +190,8 @@ def parse(argv: list[str], command: str) -> Task:
         raise ValueError("--folds trains on other parts of the data, --seeds on the same: leave one of them out.")
     if run.seeds is not None and len(set(run.seeds)) < max(len(run.seeds), 2):
         raise ValueError(f"--seeds {' '.join(map(str, run.seeds))}: name two seeds or more, each once.")
+    if run.unlabelled and not run.teacher:
+        raise ValueError("--unlabelled is text for teachers to read: name trained models with --teacher.")
     return Task(run, args, settings, recipe, command)
 
 
@@ -260,8 +270,10 @@ def train(task: Task) -> dict[str, Any]:
         train_dataset=data["train"],
         eval_dataset=data["validation"],
         processing_class=tokenizer,
+        teachers=run.teacher,
+        unlabelled=run.unlabelled,
     )
-    for line in (*trainer.choice.lines(), *trainer.reach.values()):
+    for line in (*trainer.lessons, *trainer.choice.lines(), *trainer.reach.values()):
         say(line)
     built_on = base_model(
         run.model or (None if model.config.encoder_config is None else run.encoder or ENCODER),

@@ -176,6 +176,8 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"Seed {record['seed']}, one run{f' of {processes} processes' if processes > 1 else ''}.")
     if several := record.get("several"):
         lines.append(f"{summary_line(several)} This is the model of {several['best']}.")
+    if teaching := record.get("teaching"):
+        lines.append(_cell(taught_by(teaching)))
     lines += [_cell(line) for line in record.get("started", [])]
     if record.get("selected_by"):
         evaluations = len(record.get("history", []))
@@ -188,6 +190,14 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
     if versions := record.get("versions"):
         lines.append(", ".join(f"{name} {version}" for name, version in versions.items()) + ".")
     return lines or ["How the model was trained was not recorded."]
+
+
+def taught_by(teaching: Mapping[str, Any]) -> str:
+    """A sentence about the teachers of a distilled model."""
+    names = " and ".join(Path(name).name for name in teaching["teachers"])
+    texts = f", also of {teaching['texts']:,} texts without annotation" if teaching["texts"] else ""
+    how = f": weight {teaching['weight']:g}, temperature {teaching['temperature']:g}" if "weight" in teaching else ""
+    return f"Distilled from the {teaching['by']} of {names}{texts}{how}."
 
 
 def settings_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -45,6 +45,7 @@ from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_oth
 from .reach import reach_report
 from .sampling import InOrderOfEpoch
 from .scores import NestedNerMetrics
+from .teachers import taught
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,9 @@ class NestedNerTrainer(Trainer):
     >>> trainer.train()
     >>> trainer.evaluate(data["test"], metric_key_prefix="test")["test_f1"]
     ```
+
+    With `teachers`, trained models, it learns their probabilities too, also on texts without annotation, `unlabelled`
+    (see `teachers.py`).
 
     `model_init`, a function that builds a model (it may look at the trial), stands in for `model` and makes
     `hyperparameter_search` work. Plain `TrainingArguments` will do, with one learning rate; so will none.
@@ -83,6 +87,8 @@ class NestedNerTrainer(Trainer):
         eval_dataset: Any = None,
         processing_class: PreTrainedTokenizerBase | None = None,
         model_init: Callable[..., torch.nn.Module] | None = None,
+        teachers: Iterable[Any] = (),
+        unlabelled: Iterable[Any] = (),
         **kwargs: Any,
     ) -> None:
         if processing_class is None:
@@ -111,6 +117,9 @@ class NestedNerTrainer(Trainer):
         ] = {}  # by split, of the model as it is: entities found and the data set
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
+        self.teaching: dict[str, Any] = {}  # by whom, on what
+        self.lessons: list[str] = []  # the same in words
+        train_dataset = self._with_teachers(train_dataset, list(teachers), list(unlabelled), args)
         kwargs["data_collator"] = kwargs.get("data_collator") or collator_for(model_of(first), processing_class, args)
         kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
         train_dataset, eval_dataset = self.encode_training_data(train_dataset), self.encode(eval_dataset)
@@ -171,6 +180,32 @@ class NestedNerTrainer(Trainer):
         if isinstance(data, IterableDataset) and not isinstance(data, NestedNerStream):
             return NestedNerStream(data, self.processing_class, model_of(self.model).config)
         return data if isinstance(data, NestedNerStream) else self.encode(data)
+
+    def _with_teachers(self, data: Any, teachers: list[Any], unlabelled: list[Any], args: TrainingArguments) -> Any:
+        """The training sentences with what teachers say of them, and texts without annotation likewise."""
+        if unlabelled and not teachers:
+            raise ValueError("Text without annotation teaches nothing by itself: name trained models, `teachers=[...]`.")
+        if not teachers or data is None:
+            return data
+        if isinstance(data, NestedNerDataset):
+            data = data.sentences
+        if isinstance(data, (dict, IterableDataset)) or are_encoded(data):
+            raise ValueError("Teachers read sentences: pass `train_dataset` as a list or a `datasets.Dataset` of them.")
+        settings = {name: getattr(args, f"teacher_{name}", None) for name in ("cache", "floor", "sure")}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        with args.main_process_first(desc="asking the teachers"):  # the others find the answers on disk
+            lessons = taught(
+                data,
+                teachers,
+                model_of(self.model),
+                self.processing_class,
+                unlabelled,
+                batch_size=args.per_device_eval_batch_size,
+                device=args.device,
+                **settings,
+            )
+        self.teaching, self.lessons = lessons.record, lessons.lines
+        return lessons.sentences
 
     # -------------------------------------------------------------------------------------------------------- search
 
