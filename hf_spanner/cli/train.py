@@ -27,6 +27,7 @@ from ..data import (
     suggest_overlap,
 )
 from ..data.inspection import headlines, inspect
+from ..data.plain import check_text
 from ..data.splitting import documents, hold_out, make_folds
 from ..default import folder_of
 from ..evaluation.scoring import score_predictions
@@ -192,6 +193,10 @@ def parse(argv: list[str], command: str) -> Task:
         raise ValueError(f"--seeds {' '.join(map(str, run.seeds))}: name two seeds or more, each once.")
     if run.unlabelled and not run.teacher:
         raise ValueError("--unlabelled is text for teachers to read: name trained models with --teacher.")
+    for teacher in run.teacher:  # what is missing is said before any work is done
+        load_config(teacher)
+    for text in run.unlabelled:
+        check_text(text)
     return Task(run, args, settings, recipe, command)
 
 

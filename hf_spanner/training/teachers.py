@@ -160,7 +160,9 @@ class Teacher:
             known = label_among(labels, *split_mention(name, model.config.mentions))
             if known in labels:
                 self.columns[row, labels.index(known)] = 1.0
-        if lacking := [label for label, column in zip(labels, self.columns.any(0).tolist(), strict=True) if not column]:
+        if lacking := [
+            label for label, column in zip(labels, self.columns.any(0).tolist(), strict=True) if not column
+        ]:
             raise ValueError(
                 f"The teacher {self.name} does not know {', '.join(lacking)}, only {', '.join(own)}: it would teach "
                 "that there are none. Name a teacher that was trained with all of the student's labels."
@@ -225,7 +227,10 @@ def _seen_best(windows: Sequence[Any], index: int, max_span: int) -> torch.Tenso
     first, last = windows[index]
     return torch.tensor(
         [
-            [start + size <= last and sees_most(windows, index, start, start + size) for size in range(1, max_span + 1)]
+            [
+                start + size <= last and sees_most(windows, index, start, start + size)
+                for size in range(1, max_span + 1)
+            ]
             for start in range(first, last)
         ]
     )
@@ -366,5 +371,3 @@ def entities_of(teaching: Teaching, config: Any) -> list[dict[str, Any]]:
         {"start": e.start, "end": e.end, "label": e.label, **({"mention": e.mention} if e.mention else {})}
         for e in resolve_overlaps(found, config.overlap)
     ]
-
-

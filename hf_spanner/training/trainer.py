@@ -184,13 +184,17 @@ class NestedNerTrainer(Trainer):
     def _with_teachers(self, data: Any, teachers: list[Any], unlabelled: list[Any], args: TrainingArguments) -> Any:
         """The training sentences with what teachers say of them, and texts without annotation likewise."""
         if unlabelled and not teachers:
-            raise ValueError("Text without annotation teaches nothing by itself: name trained models, `teachers=[...]`.")
+            raise ValueError(
+                "Text without annotation teaches nothing by itself: name trained models, `teachers=[...]`."
+            )
         if not teachers or data is None:
             return data
         if isinstance(data, NestedNerDataset):
             data = data.sentences
         if isinstance(data, (dict, IterableDataset)) or are_encoded(data):
-            raise ValueError("Teachers read sentences: pass `train_dataset` as a list or a `datasets.Dataset` of them.")
+            raise ValueError(
+                "Teachers read sentences: pass `train_dataset` as a list or a `datasets.Dataset` of them."
+            )
         settings = {name: getattr(args, f"teacher_{name}", None) for name in ("cache", "floor", "sure")}
         settings = {name: value for name, value in settings.items() if value is not None}
         with args.main_process_first(desc="asking the teachers"):  # the others find the answers on disk

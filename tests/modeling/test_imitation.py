@@ -151,9 +151,7 @@ def test_what_is_below_the_floor_goes_to_none_and_the_rest_stays(values, floor):
 def test_entities_in_place_of_probabilities():
     rows = torch.tensor([[0, 1, 0.9, 0.05], [1, 1, 0.5, 0.3], [2, 1, 0.1, 0.1], [3, 1, 0.2, 0.7]])
     steps = in_steps(Teaching(rows, 2), sure=0.7).cells
-    assert torch.equal(
-        steps, torch.tensor([[0, 1, 1.0, 0.0], [1, 1, UNSURE, UNSURE], [3, 1, 0.0, 1.0]])
-    )
+    assert torch.equal(steps, torch.tensor([[0, 1, 1.0, 0.0], [1, 1, UNSURE, UNSURE], [3, 1, 0.0, 1.0]]))
 
 
 # ----------------------------------------------------------------------------------------------------------- the matrix
