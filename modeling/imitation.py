@@ -57,7 +57,7 @@ def soften(probabilities: torch.Tensor, temperature: float) -> torch.Tensor:
 
 
 def with_none(labels: torch.Tensor) -> torch.Tensor:
-    """`(..., m)` → `(..., m + 1)`: what labels leave of 1 goes to none, in front; where they have more, it is shared."""
+    """`(..., m)` → `(..., m + 1)`: what labels leave of 1 goes to none, in front; more than 1 is shared among them."""
     total = labels.sum(-1, keepdim=True)
     return torch.cat([(1 - total).clamp(min=0), labels / total.clamp(min=1)], dim=-1)
 

@@ -107,7 +107,7 @@ def test_a_teacher_that_is_sure_is_the_gold(multi_label):
     assert torch.allclose(a, b, atol=1e-6)
 
 
-# ----------------------------------------------------------------------------------------------------------- properties
+# ------------------------------------------------------------------------------------------------------- properties
 
 LOGITS = st.lists(st.lists(FINITE, min_size=3, max_size=3), min_size=1, max_size=4)
 
@@ -154,7 +154,7 @@ def test_entities_in_place_of_probabilities():
     assert torch.equal(steps, torch.tensor([[0, 1, 1.0, 0.0], [1, 1, UNSURE, UNSURE], [3, 1, 0.0, 1.0]]))
 
 
-# ----------------------------------------------------------------------------------------------------------- the matrix
+# ------------------------------------------------------------------------------------------------------- the matrix
 
 
 def teacher_of(model, batch):

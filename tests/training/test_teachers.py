@@ -131,7 +131,7 @@ def test_a_teacher_without_a_grid_teaches_the_entities_that_it_finds(tokenizer, 
         assert torch.allclose(labels, expected)
 
 
-# ---------------------------------------------------------------------------------------------------------- on the disk
+# ------------------------------------------------------------------------------------------------------- on the disk
 
 
 @pytest.fixture
