@@ -43,7 +43,7 @@ def windows(encoder):
 def test_windows_hold_every_word_once_and_none_is_cut(windows):
     tokenizer = windows.words.tokenizer
     ids = [item for index in range(len(windows)) for item in windows[index]["input_ids"][1:-1]]
-    assert tokenizer.decode(ids).split() == " ".join(LINES).split()
+    assert " ".join(tokenizer.convert_ids_to_tokens(ids)).replace(" ##", "") == " ".join(LINES)
     for index in range(len(windows)):
         item = windows[index]
         assert len({len(row) for row in item.values()}) == 1 and len(item["input_ids"]) <= 24
