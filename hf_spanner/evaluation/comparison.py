@@ -30,7 +30,7 @@ class SentenceCounts(NamedTuple):
 
 
 def pooled(runs: Sequence[SentenceCounts]) -> SentenceCounts:
-    """The counts of several runs together, such as seeds: a sentence is then drawn with all its runs, or not at all."""
+    """The counts of several runs together, such as seeds: a sentence is drawn with all its runs or not at all."""
     return SentenceCounts(*(np.sum(column, axis=0) for column in zip(*runs, strict=True)))
 
 

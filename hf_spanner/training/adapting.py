@@ -9,6 +9,7 @@ import contextlib
 import json
 import math
 import random
+import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -78,10 +79,14 @@ class Windows(Dataset[dict[str, Any]]):
 
 
 class Masking:
-    """Windows → a batch in which whole words are hidden; those that come with `labels` are only padded."""
+    """Windows → a batch in which whole words are hidden; those that come with `labels` are only padded.
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, share: float):
-        self.pad = tokenizer.pad_token_id or 0
+    Which words, hangs on the seed and the windows of the batch alone: a training that goes on hides the same, and each
+    pass, which draws other batches, hides others.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, share: float, seed: int = 0):
+        self.pad, self.seed = tokenizer.pad_token_id or 0, seed
         self.collate = DataCollatorForLanguageModeling(
             tokenizer, whole_word_mask=True, mlm_probability=share, mask_replace_prob=1.0, random_replace_prob=0.0
         )
@@ -93,14 +98,14 @@ class Masking:
         padded = [{name: [*row, *[blanks[name]] * (width - len(row))] for name, row in item.items()} for item in items]
         if "labels" in items[0]:
             return {name: torch.tensor([item[name] for item in padded]) for name in padded[0]}
+        ids = array("q", [self.seed, *(id for item in padded for id in item["input_ids"])])
+        self.collate.generator = torch.Generator().manual_seed(zlib.crc32(ids.tobytes()))
         return dict(self.collate(padded))
 
 
-def hidden_once(windows: Sequence[Mapping[str, Any]], masking: Masking, seed: int) -> list[dict[str, Any]]:
+def hidden_once(windows: Sequence[Mapping[str, Any]], masking: Masking) -> list[dict[str, Any]]:
     """Windows with words hidden that stay the same, to measure on."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        batches = [masking([window]) for window in windows]
+    batches = [masking([window]) for window in windows]
     return [{name: batch[name][0].tolist() for name in ("input_ids", "attention_mask", "labels")} for batch in batches]
 
 
@@ -186,8 +191,8 @@ def adapt(
     if len(windows) < 2:
         raise ValueError(f"The text is one window of {window} sub-words: none is left to measure on. Name more text.")
     held = set(random.Random(seed).sample(range(len(windows)), min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(windows)))))
-    masking = Masking(tokenizer, mask)
-    measured = hidden_once([windows[index] for index in sorted(held)], masking, seed)
+    masking = Masking(tokenizer, mask, seed)
+    measured = hidden_once([windows[index] for index in sorted(held)], masking)
     read = torch.utils.data.Subset(windows, [index for index in range(len(windows)) if index not in held])
     if not any(label != -100 for item in measured for label in item["labels"]):
         raise ValueError("No word of the held-out text is hidden: name more text, or hide a larger share (mask).")

@@ -71,10 +71,10 @@ def test_words_are_hidden_whole(windows):
 
 
 def test_what_is_measured_stays_the_same(windows):
-    items, masking = [windows[0], windows[1]], Masking(windows.words.tokenizer, 0.3)
-    first, again = (hidden_once(items, masking, seed=3) for _ in range(2))
-    assert first == again != hidden_once(items, masking, seed=4)
-    batch = masking(first)
+    items = [windows[0], windows[1]]
+    first, again, other = (hidden_once(items, Masking(windows.words.tokenizer, 0.3, seed)) for seed in (3, 3, 4))
+    assert first == again != other
+    batch = Masking(windows.words.tokenizer, 0.3)(first)
     assert batch["labels"].shape == batch["input_ids"].shape == batch["attention_mask"].shape
 
 
@@ -82,12 +82,12 @@ def texts():
     return [{"tokens": line.split()} for line in LINES]
 
 
-SETTINGS = {"window": 24, "batch_size": 4, "learning_rate": 5e-3, "use_cpu": True, "save_steps": 10}
+SETTINGS = {"window": 24, "mask": 0.3, "batch_size": 4, "learning_rate": 5e-3, "use_cpu": True, "save_steps": 10}
 
 
 def test_the_encoder_learns_the_text_and_is_an_encoder(encoder, tmp_path):
-    record = adapt(encoder, texts(), tmp_path / "out", steps=60, **SETTINGS)
-    assert record["head"] == "new" and record["steps"] == 60
+    record = adapt(encoder, texts(), tmp_path / "out", steps=120, **SETTINGS)
+    assert record["head"] == "new" and record["steps"] == 120
     assert record["perplexity"]["after"] < 0.5 * record["perplexity"]["before"]
     assert json.loads((tmp_path / "out" / "adaptation.json").read_text()) == record
     assert not list((tmp_path / "out").glob("checkpoint-*"))
@@ -129,8 +129,8 @@ def test_who_was_killed_ends_with_the_weights_it_would_have_had(encoder, tmp_pat
 
 def test_the_command_adapts_and_says_what_it_gained(encoder, tmp_path, capsys):
     (tmp_path / "text.txt").write_text("\n".join(LINES))
-    command = ["adapt", "--encoder", encoder, "--text", str(tmp_path / "text.txt"), "--window", "24", "--use_cpu",
-               "--batch_size", "4", "--output_dir", str(tmp_path / "out")]  # fmt: skip
+    command = ["adapt", "--encoder", encoder, "--text", str(tmp_path / "text.txt"), "--window", "24", "--mask", "0.3",
+               "--use_cpu", "--batch_size", "4", "--output_dir", str(tmp_path / "out")]  # fmt: skip
     assert cli.main([*command, "--minutes", "0.05"]) == 0
     out = capsys.readouterr().out
     assert "before" in out and "perplexity" in out and "is new" in out
