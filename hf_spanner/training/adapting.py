@@ -39,8 +39,7 @@ from .lock import locked
 from .surviving import SurvivingTrainer
 
 RECORD = "adaptation.json"
-HELD_OUT = 0.05  # of the windows, to measure on; at most
-MOST_HELD_OUT = 400
+HELD_OUT, FEWEST, MOST = 0.05, 8, 400  # of the windows, to measure on: a share, within bounds
 
 
 class Windows(Dataset[dict[str, Any]]):
@@ -190,7 +189,8 @@ def adapt(
     windows = Windows((text["tokens"] for text in texts), tokenizer, window)
     if len(windows) < 2:
         raise ValueError(f"The text is one window of {window} sub-words: none is left to measure on. Name more text.")
-    held = set(random.Random(seed).sample(range(len(windows)), min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(windows)))))
+    number = min(max(math.ceil(HELD_OUT * len(windows)), FEWEST), MOST, len(windows) // 2)
+    held = set(random.Random(seed).sample(range(len(windows)), number))
     masking = Masking(tokenizer, mask, seed)
     measured = hidden_once([windows[index] for index in sorted(held)], masking)
     read = torch.utils.data.Subset(windows, [index for index in range(len(windows)) if index not in held])
