@@ -112,6 +112,9 @@ class NestedNerConfig(PreTrainedConfig):
         loss_reduction: `"span"`, the mean over the spans (of a tagging head: the words) of a batch, or `"sentence"`:
             their sum, averaged over sentences. With batches of similar length the former weighs a span of a short
             sentence many times more.
+        distil_weight: w of distillation: `(1-w)·L_own + w·L_teacher` for the span head, where training sentences come
+            with what teachers say of their spans (`hf-spanner train --teacher`).
+        distil_temperature: T, by which teachers' and student's probabilities are softened before they are compared.
         int8_embeddings: whether the encoder's vocabulary is kept in eight bits (see `encoders.py`), to be read and not
             trained; `model.compact_embeddings()` makes it so.
     """
@@ -158,6 +161,8 @@ class NestedNerConfig(PreTrainedConfig):
     use_crf: bool = False
     crf_loss: str = "word"
     loss_reduction: str = "span"
+    distil_weight: float = 0.5
+    distil_temperature: float = 1.0
     int8_embeddings: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
@@ -195,7 +200,9 @@ class NestedNerConfig(PreTrainedConfig):
         self.check_range("smoothing_size", least=1)
         if self.calibration is not None:
             Calibration(self.calibration)
-        self.check_range("bundle_weight", least=0, most=1)
+        self.check_range("bundle_weight", "distil_weight", least=0, most=1)
+        if not self.distil_temperature > 0:
+            raise ValueError(f"distil_temperature={self.distil_temperature} must be more than 0; 1 softens nothing.")
         if self.mentions is not None:
             check_labels(self.mentions, "mentions")
         self.check_mentions(self.shown_mentions, "shown_mentions")

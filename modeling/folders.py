@@ -61,12 +61,12 @@ def full_disk_said(folder: str | os.PathLike, remedy: str = "save again") -> Ite
         raise
 
 
-def write_whole(file: str | os.PathLike, text: str) -> None:
-    """Write a text file so that under its name there is all of it or what was there before."""
+def write_whole(file: str | os.PathLike, content: str | bytes) -> None:
+    """Write a file so that under its name there is all of it or what was there before."""
     file = Path(file)
     aside = file.with_name(f".{file.name}.saving")
     try:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         sync(aside)
         os.replace(aside, file)
         sync(file.parent)

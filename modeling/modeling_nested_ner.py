@@ -30,7 +30,8 @@ from .encoders import (
     load_encoder,
     max_positions,
 )
-from .losses import Gold
+from .imitation import imitation_loss, teacher_grid
+from .losses import Gold, reduce_loss
 from .saving import SelfContainedModel
 from .spans import span_mask
 from .tagging import CRF, TaggingHead
@@ -258,6 +259,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         entities: torch.Tensor | None = None,
         annotated_labels: torch.Tensor | None = None,
         flat: torch.Tensor | None = None,
+        teacher: torch.Tensor | None = None,
+        teacher_longest: torch.Tensor | None = None,
         places: torch.Tensor | None = None,
         word_mask: torch.Tensor | None = None,
         output_span_representations: bool = False,
@@ -273,6 +276,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
                 trained together: the others take no part in its loss.
             flat: `(B,)` whether a sentence is annotated with its outermost entities alone, so that nothing is known of
                 the spans inside or across them: these take no part in its loss.
+            teacher, teacher_longest: `(B, C, 2 + m)` and `(B,)`, what teachers say of spans (see `imitation.py`), for
+                approaches that score the span grid: a term of the loss, `distil_weight` of it.
             places: `(B, 2)` which window of which text this is; in evaluation mode `predictions` come back with it.
             word_mask: `(B, T)` the words that there are. It says what `num_words` says, but a width is known to the
                 host: without it the host asks the device for the longest text, and waits.
@@ -295,6 +300,10 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         output = self.recognise(states, gold)
         if output_span_representations and output.span_representations is None:
             raise ValueError(f"{self.config.model_type} has no span representations to give; dspert and span_ner do.")
+        if teacher is not None and teacher_longest is not None:
+            weight, own = self.config.distil_weight, output.losses or {}
+            output.losses = {name: (1 - weight) * term for name, term in own.items()}
+            output.losses["teacher"] = weight * self.imitation(output, states, teacher, teacher_longest)
         if self.is_bundled and self.tagger is not None:
             output.tag_logits = self.tagger(states.words)
             if gold is not None:  # L = α·L_seq + (1 - α)·L_span
@@ -312,6 +321,22 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         if places is not None and not self.training:
             output.predictions = self.placed_entities(output, places)
         return output
+
+    def imitation(
+        self, output: NestedNerOutput, states: WordStates, teacher: torch.Tensor, longest: torch.Tensor
+    ) -> torch.Tensor:
+        """How far the scores of all spans are from what teachers say of them, reduced as the own loss is."""
+        logits, config = output.logits, self.config
+        if logits is None or not output.is_grid:
+            raise ValueError(
+                f"{config.model_type} does not score all spans, so that it cannot learn their probabilities from a "
+                "teacher: train it on the teacher's entities, or choose an approach such as span_ner."
+            )
+        probabilities, taught = teacher_grid(teacher, longest, states.num_words, *logits.shape[1:3])
+        total = imitation_loss(logits, probabilities, taught, config.multi_label, config.distil_temperature)
+        if config.full_batch:
+            return total
+        return reduce_loss(total, taught.sum(), len(logits), config.loss_reduction)
 
     def inference_settings(self, **given: Any) -> dict[str, Any]:
         """The approach's own inference parameters: those given (and not None), the configuration's for the others."""

@@ -16,11 +16,13 @@ from tqdm.auto import tqdm
 
 from .configuration_nested_ner import NestedNerConfig
 from .decoding import Entity, Trim, label_among, resolve_overlaps, split_mention
+from .imitation import Teaching
 from .subwords import Window, WordEncoder
 from .word_inputs import pad_word_inputs
 
 logger = logging.getLogger(__name__)
 
+ANNOTATION = ("annotated_labels", "flat", "teacher_longest", "places")  # of a window: a value, or one for each label
 OUT_OF_MEMORY = re.compile(r"out ?of ?memory|can't allocate memory|not enough memory", re.IGNORECASE)
 
 
@@ -72,6 +74,7 @@ class TextEncoder:
         stride: int | None = None,
         flat: bool | None = None,
         mentions: Collection[str] | None = None,
+        teacher: Teaching | None = None,
     ) -> Reading:
         """A text, one window or several.
 
@@ -84,6 +87,7 @@ class TextEncoder:
             stride: words that neighbouring windows share; by default enough for the longest span.
             flat: whether it is annotated with its outermost entities alone (see `Gold`).
             mentions: the kinds of mention that are looked at, if not all.
+            teacher: what teachers say of its spans; each goes to the windows that hold it whole.
         """
         overlap = self.config.reach().overlap(self.words.capacity) if stride is None else stride
         trim = None if self.config.trim is None else Trim(**self.config.trim)
@@ -103,11 +107,15 @@ class TextEncoder:
                 ]
             if flat is not None:
                 item["flat"] = flat
+            if teacher is not None:
+                item["teacher"] = teacher.within(window.start, window.end)
+                item["teacher_longest"] = teacher.longest
             reading.items.append(item)
         return reading
 
     def cut_sentences(self, sentences: Sequence[Mapping[str, Any]], gold: bool = False) -> list[Reading]:
-        """Records with `tokens` and, where there are any, `doc_id` (for context), `pos`, `labels`, `flat`, `entities`.
+        """Records with `tokens` and, where there are any, `doc_id` (for context), `pos`, `labels`, `flat`, `teacher`,
+        `entities`.
 
         With `gold` their entities come along, checked. Without, those of a model that types given spans do, without
         their labels.
@@ -122,7 +130,7 @@ class TextEncoder:
                 entities = [(entity["start"], entity["end"], -1) for entity in sentence["entities"]]
             before, after = neighbours(sentences, index, self.config.context_sentences)
             alone += sentence.get("doc_id") is None
-            given = {"pos": sentence.get("pos"), "labels": sentence.get("labels"), "flat": sentence.get("flat")}
+            given = {name: sentence.get(name) for name in ("pos", "labels", "flat", "teacher")}
             readings.append(self.cut(sentence["tokens"], before, after, entities=entities, **given))
         if alone and self.config.context_sentences:
             logger.warning(
@@ -232,7 +240,7 @@ class Reader(TextEncoder):
     def _run_batch(self, items: Sequence[Mapping[str, Any]], **forward) -> Any:
         """What `forward` says of these windows; None if several are too many for the memory."""
         batch = self.collate(items)
-        for name in ("annotated_labels", "flat", "places"):
+        for name in (*ANNOTATION, "teacher"):
             batch.pop(name, None)
         spans = batch.pop("entities", None)
         if self.config.task == "typing" and spans is not None:
@@ -341,7 +349,11 @@ def pad_batch(
         number = most(len(feature["entities"]) for feature in features)
         rows = [[*map(list, f["entities"]), *[[-1, -1, -1]] * (number - len(f["entities"]))] for f in features]
         batch["entities"] = torch.tensor(rows)
-    for name in ("annotated_labels", "flat", "places"):
+    if "teacher" in features[0]:
+        number = most(len(feature["teacher"]) for feature in features)
+        blank = [-1.0] * len(features[0]["teacher"][0])
+        batch["teacher"] = torch.tensor([[*f["teacher"], *[blank] * (number - len(f["teacher"]))] for f in features])
+    for name in ANNOTATION:
         if name in features[0]:
             batch[name] = torch.tensor([feature[name] for feature in features])
     return batch
@@ -353,9 +365,20 @@ def merge_windows(windows: Sequence[Window], found: Iterable[list[Entity]], over
     Where windows share words, an entity is taken from the window that sees most around it: the one in which its
     distance to the nearest cut is largest. So a mention is neither doubled nor spoilt by a cut.
     """
+    merged = []
+    for index, entities in enumerate(found):
+        for entity in entities:
+            start, end = entity.start + windows[index].start, entity.end + windows[index].start
+            if sees_most(windows, index, start, end):
+                merged.append(entity._replace(start=start, end=end))
+    return resolve_overlaps(merged, overlap)
+
+
+def sees_most(windows: Sequence[Window], index: int, start: int, end: int) -> bool:
+    """Whether of all windows it is this one from which a span is taken: the first of those that see most around it."""
     last = len(windows) - 1
 
-    def view(index: int, start: int, end: int) -> float:
+    def view(index: int) -> float:
         window = windows[index]
         if start < window.start or end > window.end:
             return -1
@@ -363,11 +386,5 @@ def merge_windows(windows: Sequence[Window], found: Iterable[list[Entity]], over
         after = float("inf") if index == last else window.end - end
         return min(before, after)
 
-    merged = []
-    for index, entities in enumerate(found):
-        for entity in entities:
-            start, end = entity.start + windows[index].start, entity.end + windows[index].start
-            near = range(max(0, index - 1), min(last, index + 1) + 1)
-            if max(near, key=lambda i: (view(i, start, end), -i)) == index:
-                merged.append(entity._replace(start=start, end=end))
-    return resolve_overlaps(merged, overlap)
+    near = range(max(0, index - 1), min(last, index + 1) + 1)
+    return max(near, key=lambda i: (view(i), -i)) == index

@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("train", "hf_spanner.cli.train", "train a model from a recipe and flags"),
+    Command("adapt", "hf_spanner.cli.adapt", "let an encoder read text of a domain before it is trained"),
     Command("evaluate", "hf_spanner.cli.evaluate", "score a model on annotated data"),
     Command("predict", "hf_spanner.cli.predict", "find the entities of a text, a file or standard input"),
     Command(

@@ -28,6 +28,7 @@ from ..data import (
     suggest_overlap,
 )
 from ..data.inspection import headlines, inspect
+from ..data.plain import check_text
 from ..data.splitting import documents, hold_out, make_folds
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish, write_companions, write_summary
@@ -105,6 +106,14 @@ class RunArguments(VectorArguments):
             "help": "A trained model to go on from, for the same labels or new ones. 'default' if neither this nor an "
             "encoder nor an approach is named."
         },
+    )
+    teacher: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Trained models whose probabilities are learnt beside the annotation (distil_weight)."},
+    )
+    unlabelled: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Text that teachers read, too: files or folders of .txt or .jsonl, packed or not."},
     )
     lora_rank: int | None = field(
         default=None, metadata={"help": "Train LoRA matrices of this rank, not the encoder (needs peft)."}
@@ -225,6 +234,12 @@ def parse(argv: list[str], command: str) -> Task:
         keep_the_last(args)
     if run.seeds is not None and len(set(run.seeds)) < max(len(run.seeds), 2):
         raise ValueError(f"--seeds {' '.join(map(str, run.seeds))}: name two seeds or more, each once.")
+    if run.unlabelled and not run.teacher:
+        raise ValueError("--unlabelled is text for teachers to read: name trained models with --teacher.")
+    for teacher in run.teacher:  # what is missing is said before any work is done
+        load_config(teacher)
+    for text in run.unlabelled:
+        check_text(text)
     return Task(run, args, settings, recipe, command)
 
 
@@ -308,8 +323,10 @@ def train(task: Task) -> dict[str, Any]:
         train_dataset=data["train"],
         eval_dataset=data.get("validation"),
         processing_class=tokenizer,
+        teachers=run.teacher,
+        unlabelled=run.unlabelled,
     )
-    for line in (*trainer.choice.lines(), *trainer.reach.values()):
+    for line in (*trainer.lessons, *trainer.choice.lines(), *trainer.reach.values()):
         say(line)
     built_on = base_model(
         run.model or (None if model.config.encoder_config is None else run.encoder or ENCODER),

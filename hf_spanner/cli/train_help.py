@@ -27,6 +27,8 @@ USED = {
         "num_train_epochs",
         "max_minutes",
         "patience",
+        "teacher",
+        "unlabelled",
         "lora_rank",
         "bf16",
         "seed",

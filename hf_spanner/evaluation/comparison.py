@@ -30,6 +30,11 @@ class SentenceCounts(NamedTuple):
         return cls(*(np.bincount(where, np.array(c, dtype=float), minlength=sentences).astype(int) for c in columns))
 
 
+def pooled(runs: Sequence[SentenceCounts]) -> SentenceCounts:
+    """The counts of several runs together, such as seeds: a sentence is drawn with all its runs or not at all."""
+    return SentenceCounts(*(np.sum(column, axis=0) for column in zip(*runs, strict=True)))
+
+
 def f1_of(correct: Any, predicted: Any, support: Any) -> np.ndarray:
     """Micro F1 of counts of any shape; 0 where there is nothing to find and nothing found."""
     both = np.asarray(predicted + support, dtype=float)

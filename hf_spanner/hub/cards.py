@@ -180,6 +180,8 @@ def training_lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"Training took {duration(seconds)}, evaluations included.")
     if several := record.get("several"):
         lines.append(f"{summary_line(several)} This is the model of {several['best']}.")
+    if teaching := record.get("teaching"):
+        lines.append(_cell(taught_by(teaching)))
     lines += [_cell(line) for line in record.get("started", [])]
     if record.get("selected_by"):
         evaluations = len(record.get("history", []))
@@ -199,6 +201,14 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def taught_by(teaching: Mapping[str, Any]) -> str:
+    """A sentence about the teachers of a distilled model."""
+    names = " and ".join(Path(name).name for name in teaching["teachers"])
+    texts = f", also of {teaching['texts']:,} texts without annotation" if teaching["texts"] else ""
+    how = f": weight {teaching['weight']:g}, temperature {teaching['temperature']:g}" if "weight" in teaching else ""
+    return f"Distilled from the {teaching['by']} of {names}{texts}{how}."
 
 
 def settings_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:

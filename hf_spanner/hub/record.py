@@ -48,6 +48,9 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
     parts = {"train": trainer.train_dataset, "validation": trainer.eval_dataset}
     data = {split: part for split, part in parts.items() if hasattr(part, "sentences")}
     train = data["train"].sentences if "train" in data else []
+    sizes = {split: len(part.sentences) for split, part in data.items()}
+    if texts := trainer.teaching.get("texts"):  # without annotation, behind the sentences that have some
+        train, sizes = train[:-texts], {**sizes, "train": len(train) - texts}
     return {
         "approach": model.config.model_type,
         "training": {name: getattr(args, name) for name in SETTINGS},
@@ -60,10 +63,11 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
         "best_checkpoint": Path(state.best_model_checkpoint).name if state.best_model_checkpoint else None,
         "history": [entry for entry in state.log_history if "eval_loss" in entry],
         "loss_by_epoch": trainer.loss_by_epoch,
-        "sentences": {split: len(part.sentences) for split, part in data.items()},
+        "sentences": sizes,
         "reach": list(trainer.reach.values()),
         "labels": label_examples(train),
         "example": example_sentence(train),
+        **({"teaching": trainer.teaching} if trainer.teaching else {}),
         "results": dict(results),
         "versions": {
             "hf_spanner": __version__,

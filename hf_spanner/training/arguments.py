@@ -10,6 +10,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..metrics.tasks import TASKS
 from .settings import AtHand, Choice, choose
+from .teachers import FLOOR, SURE
 
 # What holds where nothing is given and nothing is chosen, as in a recipe that leaves it out.
 FALLBACK = {
@@ -48,6 +49,16 @@ class NestedNerTrainingArguments(TrainingArguments):
     pad_to_multiple_of: int | None = field(
         default=None,
         metadata={"help": "Pad batches to a multiple of so many sub-words, words and entities, e.g. 8 on a GPU."},
+    )
+    teacher_cache: str | None = field(
+        default=None, metadata={"help": "Where teachers' answers are kept; unset: with what comes from the Hub."}
+    )
+    teacher_floor: float = field(
+        default=FLOOR, metadata={"help": "Less probable entities of teachers count as none, to keep answers small."}
+    )
+    teacher_sure: float = field(
+        default=SURE,
+        metadata={"help": "Where teachers' entities stand in for probabilities: less sure spans take no part."},
     )
     max_minutes: float | None = field(
         default=None,

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import math
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -19,7 +18,6 @@ from transformers import (
     PreTrainedTokenizerBase,
     PrinterCallback,
     ProgressCallback,
-    Trainer,
     TrainerCallback,
     TrainingArguments,
     set_seed,
@@ -32,11 +30,10 @@ from ..hub.publishing import publish
 from ..hub.record import training_record
 from ..metrics.tasks import TASKS
 from ..modeling.decoding import Entity
-from ..modeling.folders import full_disk_said, whole_or_not_at_all
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from . import checkpoints
 from .arguments import NestedNerTrainingArguments, suit_arguments
-from .budget import TimeBudget, fit_to_time, go_on_counting
+from .budget import TimeBudget, fit_to_time
 from .callbacks import (
     ExponentialMovingAverage,
     FreezeEncoder,
@@ -48,15 +45,16 @@ from .callbacks import (
 from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, are_encoded
 from .lock import locked
 from .parameters import model_of, parameter_groups
-from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
+from .progress import LiveProgressTable, ProgressTable, ending, is_shown
 from .reach import reach_report
-from .sampling import InOrderOfEpoch
 from .scores import NestedNerMetrics
+from .surviving import SurvivingTrainer
+from .teachers import taught
 
 logger = logging.getLogger(__name__)
 
 
-class NestedNerTrainer(Trainer):
+class NestedNerTrainer(SurvivingTrainer):
     """Trains any approach on sentences; give it records or a `datasets.Dataset`, it encodes them itself.
 
     ```python
@@ -68,6 +66,9 @@ class NestedNerTrainer(Trainer):
     >>> trainer.train()
     >>> trainer.evaluate(data["test"], metric_key_prefix="test")["test_f1"]
     ```
+
+    With `teachers`, trained models, it learns their probabilities too, also on texts without annotation, `unlabelled`
+    (see `teachers.py`).
 
     `model_init`, a function that builds a model (it may look at the trial), stands in for `model` and makes
     `hyperparameter_search` work. Plain `TrainingArguments` will do, with one learning rate; so will none.
@@ -90,6 +91,8 @@ class NestedNerTrainer(Trainer):
         eval_dataset: Any = None,
         processing_class: PreTrainedTokenizerBase | None = None,
         model_init: Callable[..., torch.nn.Module] | None = None,
+        teachers: Iterable[Any] = (),
+        unlabelled: Iterable[Any] = (),
         **kwargs: Any,
     ) -> None:
         if processing_class is None:
@@ -113,13 +116,15 @@ class NestedNerTrainer(Trainer):
         self._epoch_terms = LossTerms()  # since the epoch began
         self._epochs = LossByEpoch(self._loss_of_epoch)
         self._stages: list[TrainerCallback] = []  # of the training, as its arguments ask for them
-        self._resumed_from: str | None = None  # the checkpoint, if training goes on from one
         self.predictions: dict[
             str, tuple[list[list[Entity]], NestedNerDataset]
         ] = {}  # by split, of the model as it is: entities found and the data set
         self.training_seconds: float | None = None  # evaluations included, and what was done before an interruption
         self.record: dict[str, Any] = {}  # of the training; made from what the trainer knows if nobody sets it
         self.recipe: dict[str, Any] = {}
+        self.teaching: dict[str, Any] = {}  # by whom, on what
+        self.lessons: list[str] = []  # the same in words
+        train_dataset = self._with_teachers(train_dataset, list(teachers), list(unlabelled), args)
         kwargs["data_collator"] = kwargs.get("data_collator") or collator_for(model_of(first), processing_class, args)
         kwargs["compute_metrics"] = kwargs.get("compute_metrics") or self.score
         kwargs["callbacks"] = [*(kwargs.get("callbacks") or ()), self._epochs]
@@ -181,6 +186,36 @@ class NestedNerTrainer(Trainer):
         if isinstance(data, IterableDataset) and not isinstance(data, NestedNerStream):
             return NestedNerStream(data, self.processing_class, model_of(self.model).config)
         return data if isinstance(data, NestedNerStream) else self.encode(data)
+
+    def _with_teachers(self, data: Any, teachers: list[Any], unlabelled: list[Any], args: TrainingArguments) -> Any:
+        """The training sentences with what teachers say of them, and texts without annotation likewise."""
+        if unlabelled and not teachers:
+            raise ValueError(
+                "Text without annotation teaches nothing by itself: name trained models, `teachers=[...]`."
+            )
+        if not teachers or data is None:
+            return data
+        if isinstance(data, NestedNerDataset):
+            data = data.sentences
+        if isinstance(data, (dict, IterableDataset)) or are_encoded(data):
+            raise ValueError(
+                "Teachers read sentences: pass `train_dataset` as a list or a `datasets.Dataset` of them."
+            )
+        settings = {name: getattr(args, f"teacher_{name}", None) for name in ("cache", "floor", "sure")}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        with args.main_process_first(desc="asking the teachers"):  # the others find the answers on disk
+            lessons = taught(
+                data,
+                teachers,
+                model_of(self.model),
+                self.processing_class,
+                unlabelled,
+                batch_size=args.per_device_eval_batch_size,
+                device=args.device,
+                **settings,
+            )
+        self.teaching, self.lessons = lessons.record, lessons.lines
+        return lessons.sentences
 
     # -------------------------------------------------------------------------------------------------------- search
 
@@ -408,89 +443,7 @@ class NestedNerTrainer(Trainer):
         """The scores of the evaluation that runs, from its gathered predictions."""
         return self._metrics(prediction, compute_result)
 
-    # ---------------------------------------------------------------------------------------------------- checkpoints
-
-    def _checkpoint_to_resume(self, asked: str | bool | None, folder: str) -> str | None:
-        """The checkpoint that was named, or, for True, the last one that is whole; what was skipped is said."""
-        if not asked:
-            return None
-        if asked is not True:
-            fault = checkpoints.fault_of(Path(asked)) if checkpoints.is_listed(Path(asked)) else None
-            if fault:
-                raise ValueError(f"Nothing can go on from {asked}: {fault}; name another checkpoint.")
-            return str(asked)
-        found, skipped = checkpoints.newest_intact(folder, with_best=self.args.load_best_model_at_end)
-        faults = "; ".join(f"{name}: {fault}" for name, fault in skipped.items())
-        if found is None:
-            why = f"none of its checkpoints is whole ({faults})" if skipped else "it has no checkpoint"
-            raise ValueError(f"No training can go on in {folder}: {why}. Name a checkpoint, or begin anew.")
-        if self.is_world_process_zero():
-            level, but = (logging.WARNING, f"; skipped: {faults}") if skipped else (logging.INFO, "")
-            logger.log(level, "Training goes on from %s of %s%s.", found.name, folder, but)
-        return str(found)
-
-    def _folder(self, trial: Any) -> str:
-        """The folder of a training: `output_dir`, or a trial's own in it."""
-        return super()._get_output_dir(trial)
-
-    def _empty(self, folder: str) -> None:
-        """Remove the checkpoints of a former search's trial of the same name: nothing tells them from the new ones."""
-        if checkpoints.checkpoints_in(folder):
-            logger.warning("%s holds checkpoints of a former search: they are removed.", folder)
-            checkpoints.remove_all(folder)
-
-    def _get_output_dir(self, trial) -> str:
-        """Where the base class writes, counts and deletes checkpoints: aside. Whole ones move on from there."""
-        return os.path.join(self._folder(trial), checkpoints.ASIDE)
-
-    def _save_checkpoint(self, model, trial) -> None:
-        """Save a checkpoint whole: under its name there is all of it or nothing, whatever happens meanwhile."""
-        aside = Path(self._get_output_dir(trial)) / f"checkpoint-{self.state.global_step}"
-        target = aside.parent.parent / aside.name
-        with full_disk_said(target), checkpoints.removed_if_it_fails(aside.parent):
-            super()._save_checkpoint(model, trial)
-            if self.state.best_model_checkpoint == str(aside):
-                self.state.best_model_checkpoint = str(target)
-            if self.args.should_save:
-                self.state.save_to_json(str(aside / checkpoints.STATE))
-                for average in self._averages():
-                    average.save(aside)
-            self.accelerator.wait_for_everyone()  # each process has written the state of its random numbers
-            if self.args.should_save:
-                checkpoints.publish_checkpoint(aside, target)
-                checkpoints.remove_old(target.parent, self.args.save_total_limit, self.state.best_model_checkpoint)
-        if self.args.push_to_hub:
-            self._push_from_checkpoint(str(target))
-
-    def _init_training_state(self, *args, **kwargs):
-        started = super()._init_training_state(*args, **kwargs)
-        if self._resumed_from is not None and self.state.best_global_step:  # the folder may have moved
-            best = Path(self._resumed_from).with_name(f"checkpoint-{self.state.best_global_step}")
-            if best.is_dir():
-                self.state.best_model_checkpoint = str(best)
-        go_on_counting(self.callback_handler.callbacks, self.state, resumed=self._resumed_from is not None)
-        return started
-
-    def _averages(self) -> list[ExponentialMovingAverage]:
-        return [
-            callback for callback in self.callback_handler.callbacks if isinstance(callback, ExponentialMovingAverage)
-        ]
-
-    def _get_train_sampler(self, *args, **kwargs):
-        """The usual one, in an order that hangs on seed and epoch alone: a training that goes on has the same."""
-        sampler = super()._get_train_sampler(*args, **kwargs)
-        if not hasattr(sampler, "generator"):
-            return sampler
-        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
-        return InOrderOfEpoch(sampler, seed, lambda: int((self.state.epoch or 0) + 1e-6))
-
     # ----------------------------------------------------------------------------------------------------- to the Hub
-
-    def _save(self, output_dir: str | None = None, state_dict=None) -> None:
-        if not self.args.should_save:
-            return super()._save(output_dir, state_dict)
-        with no_other_bars(), whole_or_not_at_all(str(output_dir or self.args.output_dir)) as folder:
-            super()._save(str(folder), state_dict)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         if Path(checkpoint_folder).parent.name == checkpoints.ASIDE:

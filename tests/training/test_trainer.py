@@ -219,6 +219,26 @@ def test_two_processes_reach_the_f1_of_one_and_count_nothing_twice(launcher, enc
     assert results[2]["validation"]["f1"] > 0.7
 
 
+def test_two_processes_learn_from_teachers_that_one_of_them_asks(encoder_folder, data_folder, tmp_path):
+    common = [
+        "--encoder", encoder_folder, "--data", data_folder, "--use_cpu", "True", "--learning_rate", "3e-3",
+        "--num_train_epochs", "2", "--max_span_length", "12", "--disable_tqdm", "True", "--eval_strategy", "no",
+        "--save_strategy", "no", "--load_best_model_at_end", "False",
+    ]  # fmt: skip
+    run_script([*common, "--approach", "biaffine_ner", "--output_dir", tmp_path / "big"], "python")
+    (tmp_path / "text.txt").write_text("the mayor of London\nthe head of the office of the mayor\n")
+    taught_by = ["--teacher", tmp_path / "big", "--unlabelled", tmp_path / "text.txt", "--teacher_cache"]
+    said = run_script(
+        [*common, "--approach", "bl_ner", *taught_by, tmp_path / "cache", "--output_dir", tmp_path / "small"],
+        "torchrun",
+    )
+    assert said.count("teach by their probabilities: 40 training sentences and 2 texts") == 1
+    record = json.loads((tmp_path / "small" / "training.json").read_text())
+    assert record["processes"] == 2 and record["sentences"]["train"] == 40
+    (answers,) = (tmp_path / "cache").iterdir()
+    assert sorted(file.name for file in answers.iterdir()) == ["00000.safetensors", "about.json"]
+
+
 def test_a_data_set_of_splits_is_refused_with_the_remedy(tokenizer, tmp_path):
     from datasets import Dataset, DatasetDict
 
