@@ -12,7 +12,7 @@ def subword_units(word_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def word_offsets(word_ids: torch.Tensor, length: int) -> torch.Tensor:
     """`(B, T + 1)`: how many sub-words stand before each of T words, and in all. Word i has `[o_i, o_i+1)`."""
-    counts = torch.zeros(len(word_ids), length + 1, dtype=torch.long, device=word_ids.device)
+    counts = torch.zeros(word_ids.size(0), length + 1, dtype=torch.long, device=word_ids.device)
     counts.scatter_add_(1, word_ids.clamp(min=-1) + 1, (word_ids >= 0).long())  # word i is counted in column i + 1
     return counts.cumsum(1)
 
@@ -35,7 +35,7 @@ def on_word_grid(values: torch.Tensor, offsets: torch.Tensor, max_span: int, fil
     overlaps are resolved. Word spans that are no span of the sub-word grid (longer than K sub-words, or with a first
     or last word without sub-words) get `fill (c,)`.
     """
-    batch, length, device = len(values), offsets.size(1) - 1, values.device
+    batch, length, device = values.size(0), offsets.size(1) - 1, values.device
     start = torch.arange(length, device=device).unsqueeze(1)  # (T, 1)
     end = (start + torch.arange(1, max_span + 1, device=device)).clamp(max=length)  # (T, K')
     has_subwords = offsets[:, 1:] > offsets[:, :-1]  # (B, T)

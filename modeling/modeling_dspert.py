@@ -14,6 +14,7 @@ from .configuration_nested_ner import NestedNerConfig, Reach
 from .dspert_aggregation import AGGREGATIONS, Aggregation
 from .dspert_subwords import entities_in_subwords, on_word_grid, subword_units, word_offsets
 from .dspert_transformer import SpanTransformer
+from .graphs import at_most, is_exporting
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import SpanList, fill_cells, list_spans
@@ -182,7 +183,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         units, layers = self.units(states)
         batch, length, _ = units.words.shape
-        max_span = min(self.config.max_span_length, length)
+        max_span = at_most(self.config.max_span_length, length)
         device = units.words.device
         ones = list_spans(units.lengths, length, 1, 1, device)
         top = units.words.flatten(0, 1).index_select(0, ones.cell)  # (n, d), S^{L,1} = H^L (Eq. 4)
@@ -234,7 +235,8 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         if self.config.span_unit == "subword":
             index, count = subword_units(states.word_ids)
             states = dataclasses.replace(states, num_words=count)
-            length, pooling = max(1, *states.lengths), "first"
+            length = index.size(1) if is_exporting() else max(1, *states.lengths)
+            pooling = "first"
             states.mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
             states.words = pool_words(states.encoder.last_hidden_state, index, length, pooling)
         below = states.encoder.hidden_states[-self.config.depth - 1 : -1] if self.config.depth else ()
@@ -246,7 +248,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
         if self.config.span_unit == "word" or logits is None:
             return output
         length = states.words.size(1)
-        offsets, max_span = word_offsets(states.word_ids, length), min(self.config.max_span_length, length)
+        offsets, max_span = word_offsets(states.word_ids, length), at_most(self.config.max_span_length, length)
         never = torch.full_like(logits[0, 0, 0], torch.finfo(logits.dtype).min)
         if not self.config.multi_label:
             never[0] = 0.0  # surely none
