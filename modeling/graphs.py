@@ -80,7 +80,10 @@ def run_lstm(lstm: nn.LSTM, vectors: torch.Tensor, lengths: torch.Tensor) -> tor
             for part in ("weight_ih", "weight_hh")
         )
         bias = torch.stack(
-            [torch.cat([_onnx_gates(getattr(lstm, f"{part}_{name}")) for part in ("bias_ih", "bias_hh")]) for name in names]
+            [
+                torch.cat([_onnx_gates(getattr(lstm, f"{part}_{name}")) for part in ("bias_ih", "bias_hh")])
+                for name in names
+            ]
         )
         read = symbolic(
             "LSTM",

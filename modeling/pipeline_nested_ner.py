@@ -389,7 +389,11 @@ class NestedNerPipeline(ChunkPipeline):
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
         with whole_or_not_at_all(save_directory) as folder:
-            super().save_pretrained(folder, **kwargs)
+            if getattr(self.model, "carries_code", True):
+                super().save_pretrained(folder, **kwargs)
+            else:
+                self.model.save_pretrained(folder, **kwargs)
+                self.tokenizer.save_pretrained(folder)
             remove_other_code(save_directory, inspect.getfile(type(self.model)), needed=folder)
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
