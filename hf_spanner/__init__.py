@@ -51,7 +51,7 @@ def _open_graph(cls: type[NestedNerPreTrainedModel], name: str, **kwargs: Any) -
 
 
 NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
-NestedNerPreTrainedModel.open_graph = classmethod(_open_graph)
+NestedNerPreTrainedModel.open_graph = classmethod(_open_graph)  # type: ignore
 
 # Names that pull in datasets, accelerate or the Trainer are imported when first used: reading text needs none of them.
 _LAZY = {

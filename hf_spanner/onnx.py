@@ -128,7 +128,8 @@ class OnnxModel(NestedNerPreTrainedModel):
         if input_ids is None or any(kwargs.values()):
             asked = ", ".join(sorted(name for name, value in kwargs.items() if value is not None))
             raise ValueError(f"An exported model takes no {asked}: load the model that it was made from.")
-        return BaseModelOutput(**self.run(input_ids=input_ids, attention_mask=attention_mask))
+        states: Any = self.run(input_ids=input_ids, attention_mask=attention_mask)
+        return BaseModelOutput(**states)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the approach's own, without gold entities."""
@@ -177,9 +178,13 @@ class OnnxModel(NestedNerPreTrainedModel):
             save_config(self.config, folder)
 
 
-@functools.cache
-def onnx_class(approach: type[NestedNerPreTrainedModel]) -> type[OnnxModel]:
+def onnx_class(approach: Any) -> type[OnnxModel]:
     """The class of an approach's exported models: its own class, whose network (or encoder) is a graph."""
+    return _onnx_class(approach)
+
+
+@functools.cache
+def _onnx_class(approach: Any) -> type[OnnxModel]:
     if issubclass(approach, OnnxModel):
         return approach
     return type(f"Onnx{approach.__name__}", (OnnxModel, approach), {"__module__": approach.__module__})

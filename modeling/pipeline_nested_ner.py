@@ -393,7 +393,8 @@ class NestedNerPipeline(ChunkPipeline):
                 super().save_pretrained(folder, **kwargs)
             else:
                 self.model.save_pretrained(folder, **kwargs)
-                self.tokenizer.save_pretrained(folder)
+                tokenizer: Any = self.tokenizer
+                tokenizer.save_pretrained(folder)
             remove_other_code(save_directory, inspect.getfile(type(self.model)), needed=folder)
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:

@@ -1,8 +1,7 @@
 """From a model in torch to one that ONNX Runtime runs: its graph, fewer bits, and the check that nothing was lost."""
 
 import copy
-import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,16 @@ from ..hub.record import RECORD, public, read_record
 from ..loading import load_config, load_model
 from ..modeling.folders import whole_or_not_at_all
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
-from ..onnx import DATA, GRAPH, HEAD, head_of, onnx_class, part_of, save_config
+from ..modeling.reading import Reader
+from ..onnx import DATA, GRAPH, HEAD, INPUTS, head_of, onnx_class, part_of, save_config
 from .checking import Answers, Check, check
 from .graph import OPSET, part_to_export, write_graph
-from .quantising import Choice, choose, fuse, kinds_of, quantise
+from .quantising import PLAN, Choice, choose, fuse, kinds_of, quantise
+from .smoothing import column_ranges, smooth
 
 MOST_LOST = 0.002  # of F1, by int8
-CHOSEN_ON = 600  # sentences at most, on which layers are chosen
+CHOSEN_ON = 600  # sentences at most, on which it is chosen how layers are rounded
+CALIBRATED_ON = 64  # and on which activations are looked at
 
 
 def export(
@@ -100,11 +102,14 @@ def _quantise(
     some, original, config = sentences[:CHOSEN_ON], folder / "float32.onnx", copy.deepcopy(model.config)
     config.onnx = {"part": part_to_export(model)}
     config.int8_embeddings = False
-    shutil.move(folder / GRAPH, original)
-    kinds = kinds_of(original, modules)
+    kinds = kinds_of(folder / GRAPH, modules)
+    reader = Reader(model, tokenizer)
+    items = [item for reading in reader.cut_sentences(some[:CALIBRATED_ON]) for item in reading.items]
+    batches = ({k: x.numpy() for k, x in reader.collate(part).items() if k in INPUTS} for part in _batched(items, 8))
+    smooth(folder / GRAPH, original, column_ranges(folder / GRAPH, batches))
 
-    def score(kept: Collection[str]) -> float:
-        quantise(original, folder / GRAPH, [name for kind in kept for name in kinds[kind]])
+    def score(plan: PLAN) -> float:
+        quantise(original, folder / GRAPH, kinds, plan)
         found = predict_sentences(_open(folder, model, config), tokenizer, some)
         return gold.f1(found)
 
@@ -116,12 +121,16 @@ def _quantise(
     return choice
 
 
+def _batched(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (items[first : first + size] for first in range(0, len(items), size))
+
+
 def _about(source: str, data: str, config: Any, choice: Choice | None, result: Check) -> dict[str, Any]:
     """What the card says of an export."""
     return {
         "from": source,
         **config.onnx,
-        "float32": None if choice is None else choice.kept,
+        "plan": {} if choice is None else choice.plan,
         "data": data,
         "check": result.record(),
         "versions": {name: version(name) for name in ("torch", "onnx", "onnxruntime")},

@@ -59,7 +59,8 @@ class _Encoder(nn.Module):
         self.model = model
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        states: torch.Tensor = self.model.run_encoder(input_ids, attention_mask).last_hidden_state
+        encoded: Any = self.model.run_encoder(input_ids, attention_mask)
+        states: torch.Tensor = encoded.last_hidden_state
         return states
 
 

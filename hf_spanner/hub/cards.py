@@ -197,16 +197,12 @@ def export_lines(record: Mapping[str, Any]) -> list[str]:
     """What was exported from what with which versions, and what the check said."""
     if not (about := record.get("export")):
         return []
-    check, kept = about["check"], about["float32"] or []
+    check, plan = about["check"], about["plan"]
     what = "with weights in eight bits" if about["int8"] else "in single precision"
     speed = ", ".join(f"{ratio} times at batch {size}" for size, ratio in check["speed"].items())
     return [
         _cell(f"The {about['part']} of `{about['from']}` for ONNX Runtime {what}, opset {about['opset']}."),
-        *(
-            [_cell(f"In single precision, as F1 asked for it: {', '.join(f'`{kind}`' for kind in kept)}.")]
-            if kept
-            else []
-        ),
+        *(_cell(f"`{kind}`: {what}, as F1 asked for it.") for kind, what in plan.items()),
         _cell(
             f"On {check['sentences']:,} sentences of {about['data']} with {check['entities']:,} entities, other ones "
             f"than in torch in {check['differing']:,} sentences; F1 {100 * check['exported_f1']:.2f}, "

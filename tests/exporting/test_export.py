@@ -1,7 +1,11 @@
 """Models exported for ONNX Runtime: the same entities, loaded like any other model, and refused where it must be."""
 
 import json
+import os
+import shutil
+from pathlib import Path
 
+import numpy
 import pytest
 import torch
 from approaches import ROWS
@@ -14,12 +18,14 @@ import hf_spanner
 from hf_spanner.cli import main
 from hf_spanner.evaluation.predicting import predict_sentences
 
-pytest.importorskip("onnx", reason="needs hf_spanner[onnx]")
+onnx = pytest.importorskip("onnx", reason="needs hf_spanner[onnx]")
 pytest.importorskip("onnxscript", reason="needs hf_spanner[onnx]")
 pytest.importorskip("onnxruntime", reason="needs hf_spanner[onnx]")
 
-from hf_spanner.exporting import export
-from hf_spanner.onnx import GRAPH
+from hf_spanner.exporting import export  # noqa: E402
+from hf_spanner.exporting.quantising import choose  # noqa: E402
+from hf_spanner.exporting.smoothing import column_ranges, scale_rows, smooth  # noqa: E402
+from hf_spanner.onnx import GRAPH, open_session  # noqa: E402
 
 WORDS = st.lists(
     st.sampled_from("the mayor of New York Bank England receptor 東京 \u200b IL-2 x".split(" ")), max_size=30
@@ -100,3 +106,196 @@ def test_what_belongs_to_training_is_refused_in_a_sentence(pair, tokenizer):
     ):
         with pytest.raises(ValueError, match=told):
             call()
+
+
+# ------------------------------------------------------------------------------------------------ without the matrix
+
+
+@pytest.fixture(scope="module")
+def source(tokenizer, tmp_path_factory):
+    """A tiny trained model's folder."""
+    folder = tmp_path_factory.mktemp("one")
+    (row,) = (row for row in ROWS if row.name == "span_ner")
+    torch.manual_seed(0)
+    row.make(tokenizer).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(source, tmp_path_factory):
+    """The same, exported with eight bits, and what was said."""
+    folder, told = tmp_path_factory.mktemp("int8"), []
+    export(str(source), folder, records(), int8=True, most_lost=0.0, say=told.append)
+    return folder, told
+
+
+def test_int8_says_what_it_does_and_loses_no_more_than_it_may(exported):
+    folder, told = exported
+    assert "with all in eight bits" in told[0]
+    record = json.loads((folder / "training.json").read_text(encoding="utf-8"))["export"]
+    assert record["int8"] and set(record["plan"].values()) <= {"scaled rows", "float32"}
+    assert record["check"]["exported_f1"] >= record["check"]["f1"]
+    operators = {node.op_type for node in onnx.load(str(folder / GRAPH)).graph.node}
+    assert operators & {"MatMulInteger", "DynamicQuantizeMatMul"} or set(record["plan"].values()) == {"float32"}
+    assert not list(folder.glob("*float32*")) and not list(folder.glob("*.rows*"))
+
+
+def test_layers_are_mended_the_most_harmful_first_until_f1_is_back():
+    harm = {"good": 0.0, "bad": 0.05, "worse": 0.2}
+    gain = {"scaled rows": 0.5, "float32": 1.0}
+
+    def score(plan):
+        return 0.8 - sum(harm[kind] * (1 - gain.get(plan.get(kind), 0)) for kind in harm)
+
+    assert choose(harm, score, 0.8, 0.3).plan == {}
+    assert choose(harm, score, 0.8, 0.16).plan == {"worse": "scaled rows"}
+    assert choose(harm, score, 0.8, 0.03).plan == {"worse": "float32", "bad": "scaled rows", "good": "scaled rows"}
+    last = choose(harm, score, 0.8, 0.0)
+    assert last.plan["worse"] == last.plan["bad"] == "float32" and last.plan["good"] == "scaled rows"
+    assert last.alone == {"good": pytest.approx(0.55), "bad": pytest.approx(0.6), "worse": pytest.approx(0.75)}
+    assert last.told()[1].startswith("worse: scaled rows (left out of int8: 75.00); F1 is now")
+
+
+def test_smoothing_and_scaled_rows_change_no_number(tmp_path):
+    """A product and a Gemm whose weights are turned, of the same activations; among these a row of zeros."""
+    rng = numpy.random.default_rng(0)
+    a, b = (rng.normal(size=size).astype("float32") for size in ((6, 4), (3, 6)))
+    make = onnx.helper.make_node
+    nodes = [
+        make("Relu", ["x"], ["h"]),
+        make("MatMul", ["h", "a"], ["y"], name="first"),
+        make("Gemm", ["h", "b"], ["z"], name="second", transB=1),
+    ]
+    values = [onnx.helper.make_tensor_value_info(name, 1, ["n", None]) for name in "xyz"]
+    weights = [onnx.numpy_helper.from_array(a, "a"), onnx.numpy_helper.from_array(b, "b")]
+    graph = onnx.helper.make_graph(nodes, "g", values[:1], values[1:], weights)
+    opset = [onnx.helper.make_opsetid("", 20)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=10), str(tmp_path / "g.onnx"))
+    x = numpy.concatenate([rng.normal(size=(5, 6)) * [1, 1, 100, 1, 0, 1], numpy.zeros((1, 6))]).astype("float32")
+    ranges = column_ranges(tmp_path / "g.onnx", [{"x": x}])
+    assert numpy.allclose(ranges["h"], numpy.maximum(x, 0).max(0))
+    smooth(tmp_path / "g.onnx", tmp_path / "s.onnx", ranges)
+    scale_rows(tmp_path / "s.onnx", tmp_path / "r.onnx", ["first", "second"])
+    h = numpy.maximum(x, 0)
+    for name in ("g", "s", "r"):
+        y, z = open_session(tmp_path / f"{name}.onnx").run(["y", "z"], {"x": x})
+        assert numpy.allclose(y, h @ a, rtol=1e-4, atol=1e-4) and numpy.allclose(z, h @ b.T, rtol=1e-4, atol=1e-4)
+
+
+def spoilt(exported, folder: Path, name: str) -> Path:
+    """A copy of an exported folder with something done to it."""
+    shutil.copytree(exported, folder, dirs_exist_ok=True)
+    graph, config = folder / GRAPH, folder / "config.json"
+    fields = json.loads(config.read_text(encoding="utf-8"))
+    if name == "no graph":
+        graph.unlink()
+    elif name == "an empty graph":
+        graph.write_bytes(b"")
+    elif name == "a graph that is cut off":
+        graph.write_bytes(graph.read_bytes()[:5000])
+    elif name == "a graph of 4 GB":
+        with graph.open("ab") as file:
+            file.truncate(2**32)
+    elif name == "a graph that is a link":
+        graph.rename(folder.parent / "elsewhere.onnx")
+        graph.symlink_to(folder.parent / "elsewhere.onnx")
+    elif name == "another part":
+        config.write_text(json.dumps({**fields, "onnx": {"part": "../../etc"}}), encoding="utf-8")
+    elif name == "a list for a part":
+        config.write_text(json.dumps({**fields, "onnx": [1]}), encoding="utf-8")
+    elif name == "a graph of something else":
+        value = onnx.helper.make_tensor_value_info("x", 1, [1])
+        node = onnx.helper.make_node("Relu", ["x"], ["y"])
+        made = onnx.helper.make_graph([node], "g", [value], [onnx.helper.make_tensor_value_info("y", 1, [1])])
+        onnx.save(onnx.helper.make_model(made, ir_version=10), str(graph))
+    else:
+        model = onnx.load(str(graph))
+        if name == "an operator of a library":
+            model.graph.node[0].op_type, model.graph.node[0].domain = "RunsCode", "evil"
+            model.opset_import.append(onnx.helper.make_opsetid("evil", 1))
+        else:  # weights elsewhere
+            secret = folder.parent / "secret.bin"
+            secret.write_bytes(b"\0" * 10**6)
+            where = "../secret.bin" if name == "weights outside" else str(secret)
+            weight = max(model.graph.initializer, key=lambda value: len(value.raw_data))
+            size = len(weight.raw_data)
+            weight.ClearField("raw_data")
+            onnx.external_data_helper.set_external_data(weight, where, 0, size)
+            weight.data_location = onnx.TensorProto.EXTERNAL
+        graph.write_bytes(model.SerializeToString())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no graph", "has no model.onnx"),
+        ("an empty graph", "is refused"),
+        ("a graph that is cut off", "is refused"),
+        ("a graph of 4 GB", "4,096 MB, more than 2,048: refused"),
+        ("a graph that is a link", "outside the folder: refused"),
+        ("another part", "says nothing known"),
+        ("a list for a part", "says nothing known"),
+        ("a graph of something else", "it is no graph of"),
+        ("an operator of a library", "is refused"),
+        ("weights outside", "is refused"),
+        ("weights at an absolute path", "is refused"),
+    ],
+)
+def test_a_folder_that_only_pretends_is_refused_in_one_sentence(exported, tmp_path, name, told):
+    folder = spoilt(exported[0], tmp_path / "spoilt", name)
+    with pytest.raises((ValueError, FileNotFoundError), match=told) as error:
+        hf_spanner.load_model(str(folder))
+    assert "\n" not in str(error.value) and len(str(error.value)) < 700 and str(error.value).endswith(".")
+
+
+def test_an_export_replaces_no_trained_model_and_exports_no_export(source, exported, tmp_path, capsys):
+    before = sorted(file.name for file in source.iterdir())
+    assert main(["export", "default", str(source)]) == 2
+    assert "choose another folder" in capsys.readouterr().err
+    assert sorted(file.name for file in source.iterdir()) == before
+    assert main(["export", str(exported[0]), str(tmp_path)]) == 2
+    assert "is exported already" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_model_that_types_given_spans_is_refused(tokenizer, tmp_path):
+    table = torch.randn(len(tokenizer), 8)
+    model = hf_spanner.APPROACHES["sng"].from_vectors(table, labels=["A", "B"], spans="gold", lstm_size=8)
+    model.save_pretrained(tmp_path / "sng")
+    tokenizer.save_pretrained(tmp_path / "sng")
+    with pytest.raises(ValueError, match="types spans that are given"):
+        export(str(tmp_path / "sng"), tmp_path / "out", records())
+
+
+def test_other_entities_fail_an_export_in_single_precision(source, tmp_path, monkeypatch):
+    """A graph whose weights were spoilt on the way is not written."""
+
+    def spoil(graph):
+        model = onnx.load(str(graph))
+        for value in model.graph.initializer:
+            if value.data_type == onnx.TensorProto.FLOAT and len(value.raw_data) > 1000:
+                numbers = onnx.numpy_helper.to_array(value)
+                value.CopyFrom(onnx.numpy_helper.from_array(numbers[::-1].copy(), value.name))
+        onnx.save(model, str(graph))
+
+    monkeypatch.setattr("hf_spanner.exporting.fuse", spoil)
+    with pytest.raises(ValueError, match="gives other entities than torch"):
+        export(str(source), tmp_path, records(), say=lambda line: None)
+    assert not (tmp_path / "config.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("corpus", ["genia", "litbank"])
+def test_the_default_finds_the_same_in_whole_test_sets(corpus, tmp_path):
+    """With HF_SPANNER_DATA, the folder of the corpora."""
+    if "HF_SPANNER_DATA" not in os.environ:
+        pytest.skip("set HF_SPANNER_DATA to a folder with genia/ and litbank/")
+    data = str(Path(os.environ["HF_SPANNER_DATA"]) / corpus)
+    assert main(["export", "default", str(tmp_path), "--data", data, "--split", "test"]) == 0
+    assert json.loads((tmp_path / "training.json").read_text())["export"]["check"]["differing"] == 0
+
+
+def test_the_default_finds_the_same_in_the_sample_corpus(tmp_path, capsys):
+    assert main(["export", "default", str(tmp_path)]) == 0
+    assert "120 sentences: all equal" in capsys.readouterr().out
