@@ -58,7 +58,7 @@ class OnnxModel(NestedNerPreTrainedModel):
     It reads: training, hidden states and other devices than the CPU belong to the model that it was exported from.
     """
 
-    carries_code = False  # a graph is nothing that code of a folder could run
+    is_graph = True
     _session: Any
     _files: dict[str, Path]
 

@@ -19,7 +19,7 @@ class SelfContainedModel(PreTrainedModel):
 
     # The name under which a repository offers the class; what saves the files that define it beside the weights.
     _auto_class = "AutoModelForTokenClassification"
-    carries_code = True
+    is_graph = False  # whether ONNX Runtime runs it: there is no code to save, and it stays on the CPU
     # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
     publish: Callable[..., Any] | None = None
     # How a folder with a graph for ONNX Runtime in place of weights is loaded; set by hf_spanner, too.

@@ -42,7 +42,7 @@ def pair(row, tokenizer, tmp_path_factory):
     """A model whose scores lie well apart, and the folder it was exported to."""
     torch.manual_seed(0)
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("exported")
-    model = row.make(tokenizer)
+    model = row.make(tokenizer, threshold=0.2)  # so that models that have learnt nothing find something
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)
@@ -257,6 +257,29 @@ def test_an_export_replaces_no_trained_model_and_exports_no_export(source, expor
     assert sorted(file.name for file in source.iterdir()) == before
     assert main(["export", str(exported[0]), str(tmp_path)]) == 2
     assert "is exported already" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_large_model_s_weights_lie_beside_its_graph_also_in_the_cache_of_the_hub(source, tmp_path, monkeypatch):
+    """There every file is a link to a blob."""
+    monkeypatch.setattr("hf_spanner.exporting.graph.ONE_FILE", 0)
+    folder, blobs = tmp_path / "snapshots" / "abc", tmp_path / "blobs"
+    export(str(source), folder, records(), say=lambda line: None)
+    assert (folder / f"{GRAPH}.data").stat().st_size > 10_000
+    blobs.mkdir()
+    for number, file in enumerate(sorted(folder.iterdir())):
+        file.rename(blobs / str(number))
+        file.symlink_to(Path("..", "..", "blobs", str(number)))
+    assert hf_spanner.load_model(str(folder))[0].is_graph
+
+
+def test_other_labels_and_numbers_are_refused(exported):
+    for choice, told in (
+        ({"labels": ["A"]}, "is exported and cannot be trained"),
+        ({"dtype": "bfloat16"}, "leave it"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            hf_spanner.load_model(str(exported[0]), **choice)
+    assert hf_spanner.load_model(str(exported[0]), device="auto")[0].device.type == "cpu"
 
 
 def test_a_model_that_types_given_spans_is_refused(tokenizer, tmp_path):
