@@ -208,7 +208,8 @@ def spoilt(exported, folder: Path, name: str) -> Path:
         value = onnx.helper.make_tensor_value_info("x", 1, [1])
         node = onnx.helper.make_node("Relu", ["x"], ["y"])
         made = onnx.helper.make_graph([node], "g", [value], [onnx.helper.make_tensor_value_info("y", 1, [1])])
-        onnx.save(onnx.helper.make_model(made, ir_version=10), str(graph))
+        opset = [onnx.helper.make_opsetid("", 20)]
+        onnx.save(onnx.helper.make_model(made, opset_imports=opset, ir_version=10), str(graph))
     else:
         model = onnx.load(str(graph))
         if name == "an operator of a library":
@@ -219,9 +220,9 @@ def spoilt(exported, folder: Path, name: str) -> Path:
             secret.write_bytes(b"\0" * 10**6)
             where = "../secret.bin" if name == "weights outside" else str(secret)
             weight = max(model.graph.initializer, key=lambda value: len(value.raw_data))
-            size = len(weight.raw_data)
+            for key, value in (("location", where), ("offset", "0"), ("length", str(len(weight.raw_data)))):
+                weight.external_data.add(key=key, value=value)
             weight.ClearField("raw_data")
-            onnx.external_data_helper.set_external_data(weight, where, 0, size)
             weight.data_location = onnx.TensorProto.EXTERNAL
         graph.write_bytes(model.SerializeToString())
     return folder
