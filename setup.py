@@ -33,8 +33,9 @@ extras = {
     "plots": ["matplotlib"],
     "peft": ["peft"],
     "tune": ["optuna"],
+    "onnx": ["onnx", "onnxscript", "onnxruntime"],
 }
-extras["dev"] += ["matplotlib", "optuna", "peft"]  # the tests of those extras
+extras["dev"] += ["matplotlib", "optuna", "peft", *extras["onnx"]]  # the tests of those extras
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(

@@ -43,7 +43,15 @@ def _publish(
     return publish(model_or_pipeline, repo_id, **kwargs)
 
 
+def _open_graph(cls: type[NestedNerPreTrainedModel], name: str, **kwargs: Any) -> NestedNerPreTrainedModel:
+    """What `from_pretrained` does where a folder holds a graph in place of weights; imported when it is used."""
+    from .onnx import open_graph
+
+    return open_graph(cls, name, **kwargs)
+
+
 NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
+NestedNerPreTrainedModel.open_graph = classmethod(_open_graph)  # type: ignore
 
 # Names that pull in datasets, accelerate or the Trainer are imported when first used: reading text needs none of them.
 _LAZY = {

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from transformers.utils import cached_file
 
-MB = 2**20
+MB, GB = 2**20, 2**30
 MOST_BYTES = {"config.json": 16 * MB, "training.json": 64 * MB, "recipe.yaml": MB, "README.md": 16 * MB}
 MOST_BYTES_OF_A_TOKENIZER = 256 * MB  # of each of its files; the largest that are known have some 35
 MOST_LABELS = 100_000

@@ -73,12 +73,14 @@ def load_model(
     place = None if device is None else find_device(device)  # before anything is read
     name, loading = folder_of(name), {} if dtype is None else {"dtype": dtype}
     model = _load_model(name, revision, token, config, **loading)
+    if labels is not None and model.is_graph:
+        raise ValueError(f"{name} is exported and cannot be trained for other labels: load what it was made from.")
     if labels is not None:
         from .building.relabelling import Origin, relabel  # here, because it loads models itself
 
         known = set(model.config.labels)
         model = relabel(model, [Origin(label, label if label in known else None, 0, 0) for label in labels])
-    if place is not None:
+    if place is not None and not (model.is_graph and device == "auto"):
         model.to(place)  # type: ignore[arg-type]
     return model, _load_tokenizer(name, revision, token)
 

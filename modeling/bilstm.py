@@ -5,6 +5,8 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 from transformers import initialization as init
 
+from .graphs import is_exporting
+from .graphs import run_lstm as run_lstm_in_graph
 from .spans import SpanList
 
 
@@ -25,7 +27,7 @@ class BiLstm(nn.Module):
     def forward(self, vectors: torch.Tensor, spans: SpanList) -> torch.Tensor:
         """`(N, d)` → `(N, hidden)`; a span list is in the order in which an LSTM reads packed sequences."""
         vectors = self.dropout(vectors)
-        if len(vectors) > 0:
+        if vectors.size(0) > 0:
             return run_lstm(self.lstm, vectors, spans.batch_sizes)
         # An LSTM cannot read nothing. It reads one blank step, which is dropped: parameters get a gradient of zero.
         return run_lstm(self.lstm, nn.functional.pad(vectors, (0, 0, 0, 1)), torch.ones(1, dtype=torch.long))[:0]
@@ -41,6 +43,8 @@ def run_lstm(lstm: nn.LSTM, vectors: torch.Tensor, batch_sizes: torch.Tensor) ->
     slice is as large as the whole: time and memory traffic are quadratic in the steps. Here the rows are split once,
     and the gradient of that is one concatenation. The numbers are the same.
     """
+    if is_exporting():
+        return run_lstm_in_graph(lstm, vectors, batch_sizes)
     if vectors.device.type != "cpu" or not torch.is_grad_enabled():
         return lstm(PackedSequence(vectors, batch_sizes))[0].data
     sizes = batch_sizes.tolist()

@@ -12,6 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from .dspert_aggregation import Aggregation
+from .graphs import is_exporting
+from .graphs import windows as windows_in_graph
 from .spans import SpanList, fill_cells
 
 PIECE = 512  # spans that go through an FFN at once when no gradient is needed
@@ -102,16 +104,20 @@ def span_block(
     heads, sizes = block.heads, max_span - 1
 
     def windows(projected: torch.Tensor) -> torch.Tensor:
-        padded = F.pad(projected, (0, 0, 0, max_span - 1)).unflatten(1, (heads, -1))  # (B·T + K - 1, h, d/h)
+        padded = F.pad(projected, (0, 0, 0, max_span - 1))
+        if is_exporting():
+            seen = windows_in_graph(padded.unsqueeze(0), max_span, 1, projected.size(0)).squeeze(0)  # (B·T, K, d)
+            return seen.unflatten(2, (heads, -1)).transpose(1, 2)
+        padded = padded.unflatten(1, (heads, -1))  # (B·T + K - 1, h, d/h)
         return padded.unfold(0, max_span, 1).transpose(2, 3)  # (B·T, h, K, d/h), a view
 
-    q = fill_cells(block.query(queries), spans.cell, len(words), sizes)
+    q = fill_cells(block.query(queries), spans.cell, words.size(0), sizes)
     q = q.unflatten(2, (heads, -1)).transpose(1, 2)  # (B·T, h, K - 1, d/h)
     k, v = windows(block.key(words)), windows(block.value(words))
     sees = torch.ones(sizes, max_span, dtype=torch.bool, device=q.device).tril(1)  # size k, in row k - 2, sees k words
     dropout = block.dropout.p if block.dropout.training else 0.0
     context = F.scaled_dot_product_attention(q, k, v, attn_mask=sees, dropout_p=dropout)
-    context = context.transpose(1, 2).reshape(len(words) * sizes, -1).index_select(0, spans.cell)  # (N, d)
+    context = context.transpose(1, 2).reshape(words.size(0) * sizes, -1).index_select(0, spans.cell)  # (N, d)
     return _in_pieces(lambda c, s: block.feed_forward(block.after_attention(c, s)), context, queries)
 
 

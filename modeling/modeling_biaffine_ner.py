@@ -10,6 +10,7 @@ from transformers import initialization as init
 
 from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
+from .graphs import at_most, band, is_exporting
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
@@ -64,6 +65,8 @@ def bilinear_band(left: torch.Tensor, right: torch.Tensor, max_span: int) -> tor
     K starts at a time meet the 2K - 1 words that their spans can end at, so that the work is done by matrix products,
     and memory stays O(T·K).
     """
+    if is_exporting():
+        return band(left, right, max_span)
     length, window = left.size(1), 2 * max_span - 1
     blocks = math.ceil(length / max_span)
     left = F.pad(left, (0, 0, 0, 0, 0, blocks * max_span - length)).unflatten(1, (blocks, max_span))  # (B, n, K, C, a)
@@ -152,7 +155,7 @@ class BiaffineNerForNestedNer(NestedNerPreTrainedModel):
         units = states if in_words else in_subwords(states)
         words = units.words if self.lstm is None else self.lstm(units.words, units.lengths)
         batch, length, _ = words.shape
-        logits = self.scorer(words, min(self.config.max_span_length or length, length))
+        logits = self.scorer(words, at_most(self.config.max_span_length, length))
         output = NestedNerOutput(logits=logits)
         if gold is not None:
             gold = gold if in_words else gold_in_subwords(gold, states)

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from .graphs import at_most
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_biaffine_ner import BiaffineNerConfig, BiaffineScorer, WordLstm
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
@@ -73,7 +74,7 @@ class CnnNerForNestedNer(NestedNerPreTrainedModel):
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         words = states.words if self.lstm is None else self.lstm(states.words, states.lengths)
-        max_span = min(self.config.max_span_length or words.size(1), words.size(1))
+        max_span = at_most(self.config.max_span_length, words.size(1))
         mask = span_mask(states.num_words, words.size(1), max_span).unsqueeze(-1).to(words.dtype)
         features = grid = self.scorer(words, max_span) * mask  # (B, T, K, r)
         for layer in self.layers:

@@ -28,6 +28,7 @@ from .diffusion_ner_process import (
     spans_of_states,
     states_of_spans,
 )
+from .graphs import is_exporting
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import fill_cells, list_spans
@@ -180,7 +181,7 @@ class SentenceLstm(nn.Module):
 
     def forward(self, words: torch.Tensor, num_words: Sequence[int]) -> torch.Tensor:
         """`(B, T, d)` → `(B, T, d)`."""
-        lengths = [max(int(n), 1) for n in num_words]  # an LSTM cannot read nothing
+        lengths = num_words if is_exporting() else [max(int(n), 1) for n in num_words]  # an LSTM cannot read nothing
         ones = list_spans(lengths, words.size(1), 1, 1, words.device)
         states = run_lstm(self.lstm, words.flatten(0, 1).index_select(0, ones.cell), ones.batch_sizes)
         return fill_cells(states, ones.cell, *words.shape[:2])

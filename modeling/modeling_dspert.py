@@ -12,6 +12,7 @@ from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .dspert_aggregation import AGGREGATIONS, Aggregation
 from .dspert_transformer import SpanTransformer
+from .graphs import at_most
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
@@ -181,7 +182,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         units, layers = self.units(states)
         batch, length, _ = units.words.shape
-        max_span = min(self.config.max_span_length, length)
+        max_span = at_most(self.config.max_span_length, length)
         device = units.words.device
         ones = list_spans(units.lengths, length, 1, 1, device)
         top = units.words.flatten(0, 1).index_select(0, ones.cell)  # (n, d), S^{L,1} = H^L (Eq. 4)

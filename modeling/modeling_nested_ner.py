@@ -30,6 +30,7 @@ from .encoders import (
     load_encoder,
     max_positions,
 )
+from .graphs import is_exporting
 from .imitation import imitation_loss, teacher_grid
 from .losses import Gold, reduce_loss
 from .saving import SelfContainedModel
@@ -93,8 +94,13 @@ class WordStates:
     inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
 
     @cached_property
-    def lengths(self) -> list[int]:
-        """`num_words` for the host, which is all it has to ask a GPU for: it waits once, and only if someone asks."""
+    def lengths(self) -> Any:
+        """`num_words` for the host, which is all it has to ask a GPU for: it waits once, and only if someone asks.
+
+        A list of numbers; in a graph, which is for all of them, the tensor itself.
+        """
+        if is_exporting():
+            return self.num_words
         return self.num_words.tolist()
 
 
@@ -234,7 +240,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             words=pool_words(states, word_ids, word_mask.size(1), self.config.word_pooling),
             mask=word_mask,
             num_words=num_words,
-            sentence=states[torch.arange(len(states), device=states.device), first],
+            sentence=states[torch.arange(states.size(0), device=states.device), first],
             encoder=encoded,
             attention_mask=attention_mask,
             word_ids=word_ids,

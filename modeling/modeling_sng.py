@@ -9,6 +9,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
 from .decoding import Entity
+from .graphs import at_most
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .sng_networks import SPAN_NETWORKS, GivenSpans
@@ -173,7 +174,7 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         words = self.dropout(states.words)
         if self.task == "typing":
             return self._type_given_spans(words, gold)
-        logits = self.network(words, min(self.config.max_span_length, words.size(1)))
+        logits = self.network(words, at_most(self.config.max_span_length, words.size(1)))
         losses = None
         if gold is not None:
             total, count = grid_loss(logits, states.num_words, gold, self.config, self.config.max_negatives)

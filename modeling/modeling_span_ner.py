@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from .configuration_nested_ner import NestedNerConfig
+from .graphs import at_most
 from .losses import Gold, classification_loss, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import at_ends, max_of_spans, running_max
@@ -134,7 +135,7 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
 
     def recognise(self, states: WordStates, gold: Gold | None) -> NestedNerOutput:
         words, sentence = states.words, states.sentence
-        max_span = min(self.config.max_span_length, words.size(1))
+        max_span = at_most(self.config.max_span_length, words.size(1))
         scores = self.scorer(words, sentence, max_span)
         logits = scores if self.output is None else self.output(scores)
         representations = None

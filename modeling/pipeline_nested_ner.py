@@ -128,6 +128,8 @@ class NestedNerPipeline(ChunkPipeline):
                 "The 'nested-ner' pipeline needs the model's tokenizer, and its folder has none: save it there with "
                 "`tokenizer.save_pretrained(folder)`, or pass `tokenizer=...`."
             )
+        if getattr(model, "is_graph", False) and kwargs.get("device") is None:
+            kwargs["device"] = model.device  # not a GPU because there is one
         super().__init__(model=model, tokenizer=tokenizer, **kwargs)  # type: ignore[arg-type]
         self.reader = Reader(self.model, self.tokenizer)
         self._said: set[str] = set()  # what is said once
@@ -389,7 +391,12 @@ class NestedNerPipeline(ChunkPipeline):
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", os.path.basename(os.path.normpath(save_directory)))
         with whole_or_not_at_all(save_directory) as folder:
-            super().save_pretrained(folder, **kwargs)
+            if not getattr(self.model, "is_graph", False):
+                super().save_pretrained(folder, **kwargs)
+            else:
+                self.model.save_pretrained(folder, **kwargs)
+                tokenizer: Any = self.tokenizer
+                tokenizer.save_pretrained(folder)
             remove_other_code(save_directory, inspect.getfile(type(self.model)), needed=folder)
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:

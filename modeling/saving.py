@@ -19,8 +19,11 @@ class SelfContainedModel(PreTrainedModel):
 
     # The name under which a repository offers the class; what saves the files that define it beside the weights.
     _auto_class = "AutoModelForTokenClassification"
+    is_graph = False  # whether ONNX Runtime runs it: there is no code to save, and it stays on the CPU
     # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
     publish: Callable[..., Any] | None = None
+    # How a folder with a graph for ONNX Runtime in place of weights is loaded; set by hf_spanner, too.
+    open_graph: Callable[..., Any] | None = None
 
     def save_pretrained(
         self, save_directory: str | os.PathLike[str], is_main_process: bool = True, **kwargs: Any
@@ -48,6 +51,8 @@ class SelfContainedModel(PreTrainedModel):
         """As always, but from safetensors alone: a pickle of weights could run code, and is refused."""
         if kwargs.setdefault("use_safetensors", True) is not True:
             raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
+        if cls.open_graph is not None and getattr(kwargs.get("config"), "onnx", None) is not None:
+            return cls.open_graph(pretrained_model_name_or_path, **kwargs)
         return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from .graphs import is_exporting, shifted
 from .spans import shift_left
 
 
@@ -99,11 +100,12 @@ class BiLstmAttention(GradientCheckpointingLayer):
         state = cell = words.new_zeros(words.size(0), length, self.lstm.hidden_size)
         states = []
         for step in range(max_span):  # Eq. 6-11; starts from which no word is left drop out
-            left = length - step
-            let_in, keep, new, let_out = (inputs[:, step:] + state[:, :left] @ w_state.T).chunk(4, dim=-1)
+            left = length if is_exporting() else length - step
+            ahead = shifted(inputs, step) if is_exporting() else inputs[:, step:]
+            let_in, keep, new, let_out = (ahead + state[:, :left] @ w_state.T).chunk(4, dim=-1)
             cell = keep.sigmoid() * cell[:, :left] + let_in.sigmoid() * new.tanh()
             state = let_out.sigmoid() * cell.tanh()
-            states.append(nn.functional.pad(state, (0, 0, 0, step)))
+            states.append(nn.functional.pad(state, (0, 0, 0, length - left)))
         return torch.stack(states, dim=2)
 
     def score(self, given: GivenSpans) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,6 +8,7 @@ import dataclasses
 
 import torch
 
+from .graphs import at_most, is_exporting
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, WordStates
 from .words import pool_words
@@ -19,7 +20,7 @@ def in_subwords(states: WordStates) -> WordStates:
     """The states with each sub-word as a word of its own; `word_ids` numbers them."""
     index, count = subword_units(states.word_ids)
     states = dataclasses.replace(states, num_words=count, word_ids=index)
-    length = max(1, *states.lengths)
+    length = index.size(1) if is_exporting() else max(1, *states.lengths)
     states.mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
     states.words = pool_words(states.encoder.last_hidden_state, index, length, "first")
     return states
@@ -38,7 +39,7 @@ def on_words(output: NestedNerOutput, states: WordStates, max_span_length: int |
     """
     logits, length = output.logits, states.words.size(1)
     assert logits is not None  # an approach that scores spans
-    offsets, max_span = word_offsets(states.word_ids, length), min(max_span_length or length, length)
+    offsets, max_span = word_offsets(states.word_ids, length), at_most(max_span_length, length)
     never = torch.full_like(logits[0, 0, 0], torch.finfo(logits.dtype).min)
     if has_none:
         never[0] = 0.0
@@ -57,7 +58,7 @@ def subword_units(word_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def word_offsets(word_ids: torch.Tensor, length: int) -> torch.Tensor:
     """`(B, T + 1)`: how many sub-words stand before each of T words, and in all. Word i has `[o_i, o_i+1)`."""
-    counts = torch.zeros(len(word_ids), length + 1, dtype=torch.long, device=word_ids.device)
+    counts = torch.zeros(word_ids.size(0), length + 1, dtype=torch.long, device=word_ids.device)
     counts.scatter_add_(1, word_ids.clamp(min=-1) + 1, (word_ids >= 0).long())  # word i is counted in column i + 1
     return counts.cumsum(1)
 
@@ -80,7 +81,7 @@ def on_word_grid(values: torch.Tensor, offsets: torch.Tensor, max_span: int, fil
     overlaps are resolved. Word spans that are no span of the sub-word grid (longer than K sub-words, or with a first
     or last word without sub-words) get `fill (c,)`.
     """
-    batch, length, device = len(values), offsets.size(1) - 1, values.device
+    batch, length, device = values.size(0), offsets.size(1) - 1, values.device
     start = torch.arange(length, device=device).unsqueeze(1)  # (T, 1)
     end = (start + torch.arange(1, max_span + 1, device=device)).clamp(max=length)  # (T, K')
     has_subwords = offsets[:, 1:] > offsets[:, :-1]  # (B, T)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from .graphs import is_exporting, shifted, windows
+
 
 def span_mask(num_words: torch.Tensor, length: int, max_span: int) -> torch.Tensor:
     """`(B, T, K)`: which cells of the grid are spans inside their sentence. `num_words` is `(B,)`."""
@@ -77,6 +79,8 @@ def list_spans(
 
     How many there are hangs on the lengths, so the list is made on the host and sent to the `device` when it is done.
     """
+    if is_exporting():
+        return _every_cell(torch.as_tensor(num_words), length, smallest, largest)
     num_words, count = torch.as_tensor(num_words, device="cpu"), largest - smallest + 1
     sizes = torch.arange(smallest, largest + 1)
     lengths = (num_words.unsqueeze(1) - sizes + 1).clamp(min=0).flatten()  # (B * sizes,) spans in each line
@@ -89,6 +93,18 @@ def list_spans(
     return SpanList(row.to(device), start.to(device), size.to(device), cell.to(device), goes_on.sum(1))
 
 
+def _every_cell(num_words: torch.Tensor, length: int, smallest: int, largest: int) -> SpanList:
+    """What `list_spans` lists in a graph: every line has a place for each word, and `batch_sizes` is how many of a
+    line's places are spans, `(B * sizes,)`."""
+    count, batch = largest - smallest + 1, num_words.size(0)
+    sizes = torch.arange(smallest, largest + 1, device=num_words.device)
+    lengths = (num_words.unsqueeze(1) - sizes + 1).clamp(min=0).flatten()
+    start = torch.arange(length, device=num_words.device).unsqueeze(1).expand(-1, batch * count).flatten()
+    row = torch.arange(batch, device=num_words.device).view(1, -1, 1).expand(length, -1, count).flatten()
+    size = sizes.expand(length, batch, -1).flatten()
+    return SpanList(row, start, size, (row * length + start) * count + size - smallest, lengths)
+
+
 def fill_cells(values: torch.Tensor, cells: torch.Tensor, *shape: int) -> torch.Tensor:
     """`(N, c)` values at `cells (N,)` of a flattened grid → the grid `(*shape, c)`, zero elsewhere."""
     return values.new_zeros(math.prod(shape), values.size(1)).index_copy_(0, cells, values).unflatten(0, shape)
@@ -98,6 +114,8 @@ def shift_left(x: torch.Tensor, by: int) -> torch.Tensor:
     """`y[:, i] = x[:, i + by]`, zero past the end; `x` is `(B, T, ...)`."""
     if by == 0:
         return x
+    if is_exporting():
+        return shifted(x, by)
     by = min(by, x.size(1))
     return torch.cat([x[:, by:], x.new_zeros(x.size(0), by, *x.shape[2:])], dim=1)
 
@@ -108,6 +126,8 @@ def at_ends(x: torch.Tensor, max_span: int) -> torch.Tensor:
     A view on one padded copy: nothing of size K is allocated until it is used.
     """
     padded = nn.functional.pad(x, (0, 0, 0, max_span - 1))  # (B, T + K - 1, c)
+    if is_exporting():
+        return windows(padded, max_span, 1, x.size(1))
     return padded.unfold(1, max_span, 1).transpose(2, 3)
 
 
@@ -121,7 +141,9 @@ def running_max(x: torch.Tensor, max_span: int):
     yield pooled
     for size in range(2, max_span + 1):
         by = size - 1
-        if by < x.size(1):
+        if is_exporting():
+            pooled = torch.maximum(pooled, shifted(x, by, torch.finfo(x.dtype).min))
+        elif by < x.size(1):
             pooled = torch.cat([torch.maximum(pooled[:, :-by], x[:, by:]), pooled[:, -by:]], dim=1)
         yield pooled
 

@@ -5,6 +5,8 @@ import functools
 import regex
 import torch
 
+from .graphs import is_exporting, pooled
+
 _VISIBLE = r"[^\s\x1c-\x1f]"  # what `str.isspace` does not call white space
 _WORD = r"[\p{L}\p{N}\p{M}_]+"
 # The last resort of every splitter is one visible character with what modifies it: flags and emoji stay whole.
@@ -76,6 +78,9 @@ def pool_words(states: torch.Tensor, word_ids: torch.Tensor, num_words: int, how
     rows = torch.arange(batch, device=states.device).unsqueeze(1) * num_words + word_ids
     rows = torch.where(keep, rows, batch * num_words).reshape(-1, 1).expand(-1, dim)
     reduce = {"first": "sum", "mean": "mean", "max": "amax"}[how]
-    words = states.new_zeros(batch * num_words + 1, dim)
-    words = words.scatter_reduce(0, rows, states.reshape(-1, dim), reduce=reduce, include_self=False)
+    if is_exporting():
+        words = pooled(states.flatten(0, 1), rows[:, 0], batch * num_words + 1, reduce)
+    else:
+        words = states.new_zeros(batch * num_words + 1, dim)
+        words = words.scatter_reduce(0, rows, states.reshape(-1, dim), reduce=reduce, include_self=False)
     return words[:-1].view(batch, num_words, dim)

@@ -5,6 +5,7 @@
     python scripts/benchmark.py --memory span_ner seq_ner
     python scripts/benchmark.py --dspert 10 25
     python scripts/benchmark.py --cold-start
+    python scripts/benchmark.py --onnx default --models float32=out int8=out-int8 --data FOLDER
     python scripts/benchmark.py --diffusion runs/race/genia/diffusion_ner-42 --data FOLDER --curves docs/curves
 
 Nothing else should run beside it: timings next to other work are worthless.
@@ -22,6 +23,7 @@ from hf_spanner.analysis.pictures import require_matplotlib
 from hf_spanner.benchmarks.cold_start import compare_cold_start
 from hf_spanner.benchmarks.diffusion_curves import curves_table, sampling_curves, save_curves
 from hf_spanner.benchmarks.dspert_speed import compare_forward
+from hf_spanner.benchmarks.onnx_speed import compare_exports
 from hf_spanner.benchmarks.reading_speed import compare_speed, peak_memory
 from hf_spanner.benchmarks.training_speed import compare_training
 from hf_spanner.data import load_nested_ner
@@ -59,6 +61,11 @@ def main() -> None:
         help="first import to first answer, beside a token classifier of transformers",
     )
     parser.add_argument(
+        "--onnx",
+        metavar="MODEL",
+        help="--models are exports of this model: how fast are they beside it, at batch 1, 32",
+    )
+    parser.add_argument(
         "--diffusion", metavar="MODEL", help="F1 and relative speed of a diffusion_ner model by steps and noisy spans"
     )
     parser.add_argument("--curves", metavar="FOLDER", help="where --diffusion writes its table and its plot")
@@ -79,7 +86,13 @@ def main() -> None:
         },
         "arguments": vars(args),
     }
-    if args.models:
+    if args.onnx:
+        sentences = list(load_nested_ner(args.data)[args.split])[: args.sentences]
+        exported = dict(model.split("=", 1) for model in args.models)
+        report["onnx"] = compare_exports(args.onnx, exported, sentences, repeats=args.repeats)
+        print(f"{len(sentences)} sentences, {args.threads} thread(s), median of {args.repeats}")
+        print_table(report["onnx"])
+    elif args.models:
         sentences = list(load_nested_ner(args.data)[args.split])[: args.sentences]
         models = dict(model.split("=", 1) for model in args.models)
         report["speed"] = compare_speed(models, sentences, args.batch_size, args.repeats)

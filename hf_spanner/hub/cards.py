@@ -78,6 +78,7 @@ def make_card(model, tokenizer, name: str, record: Mapping[str, Any], about: Abo
         labels=label_rows(config.types, record.get("labels", {})),
         results=[{"title": split.capitalize(), "tables": tables(scores)} for split, scores in results.items()],
         command=record.get("command"),
+        export=export_lines(record),
         training=training_lines(record),
         reach=record.get("reach"),
         settings=settings_of(record),
@@ -123,6 +124,8 @@ def usage(model, tokenizer, name: str, example: Mapping | None) -> tuple[str, st
     if tokenizer is not None:
         found = NestedNerPipeline(model=model, tokenizer=tokenizer)(text)
         lines += [f"# {e['entity_group']}\t{e['word']}\t{round(e['score'], 2)}" for e in found]
+    if getattr(model.config, "onnx", None) is not None:
+        return "\n".join(lines), "`pip install 'hf_spanner[onnx]'` first."
     return "\n".join(lines), (
         "`pip install hf_spanner` first; with it, no code of this repository is run. Without it, leave out the first "
         "line and pass `trust_remote_code=True`: the files of this repository then run, on transformers and torch."
@@ -209,6 +212,26 @@ def taught_by(teaching: Mapping[str, Any]) -> str:
     texts = f", also of {teaching['texts']:,} texts without annotation" if teaching["texts"] else ""
     how = f": weight {teaching['weight']:g}, temperature {teaching['temperature']:g}" if "weight" in teaching else ""
     return f"Distilled from the {teaching['by']} of {names}{texts}{how}."
+
+
+def export_lines(record: Mapping[str, Any]) -> list[str]:
+    """What was exported from what with which versions, and what the check said."""
+    if not (about := record.get("export")):
+        return []
+    check, plan = about["check"], about["plan"]
+    what = "with weights in eight bits" if about["int8"] else "in single precision"
+    speed = ", ".join(f"{ratio} times at batch {size}" for size, ratio in check["speed"].items())
+    return [
+        _cell(f"The {about['part']} of `{about['from']}` for ONNX Runtime {what}, opset {about['opset']}."),
+        *(_cell(f"`{kind}`: {what}, as F1 asked for it.") for kind, what in plan.items()),
+        _cell(
+            f"On {check['sentences']:,} sentences of {about['data']} with {check['entities']:,} entities, other ones "
+            f"than in torch in {check['differing']:,} sentences; F1 {100 * check['exported_f1']:.2f}, "
+            f"{'in torch' if check['gold'] else 'by what torch finds,'} {100 * check['f1']:.2f}; as fast as torch: "
+            f"{speed}, in turns on the machine that exported it."
+        ),
+        ", ".join(f"{name} {number}" for name, number in about["versions"].items()) + ".",
+    ]
 
 
 def settings_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
