@@ -30,6 +30,7 @@ from ..auto import AutoModelForNestedNer
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
+from ..lock import locked
 from ..metrics.tasks import TASKS
 from ..modeling.decoding import Entity
 from ..modeling.folders import full_disk_said, whole_or_not_at_all
@@ -39,7 +40,6 @@ from .arguments import NestedNerTrainingArguments, suit_arguments
 from .budget import TimeBudget, fit_to_time, go_on_counting
 from .callbacks import ExponentialMovingAverage, FreezeEncoder, two_stage_schedule
 from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, are_encoded
-from .lock import locked
 from .parameters import model_of, parameter_groups
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown, no_other_bars
 from .reach import reach_report
