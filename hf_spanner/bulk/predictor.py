@@ -57,14 +57,16 @@ class Predictor:
             )
         if self.entities_column in batch:
             raise ValueError(
-                f"There is a column {self.entities_column!r} already: name another for what is found, entities_column=."
+                f"There is a column {self.entities_column!r} already: name another one, entities_column=."
             )
         return {**batch, self.entities_column: self.read(list(batch[self.text_column]))}
 
-    def read(self, texts: Sequence[Any], tick: Callable[[int], None] | None = None) -> list[list[EntityDict] | None]:
+    def read(
+        self, texts: Sequence[Any], tick: Callable[[int], None] | None = None, **options: Any
+    ) -> list[list[EntityDict] | None]:
         """The entities of each text, in the order of the texts; the longest are read first.
 
-        `tick` is told of some texts whenever they have been read.
+        `tick` is told of some texts whenever they have been read; `options` of the pipeline are for this call alone.
         """
         texts = [list(text) if hasattr(text, "tolist") else text for text in texts]  # words that are an array
         order = [index for index, text in enumerate(texts) if text is not None]
@@ -72,7 +74,7 @@ class Predictor:
         found: list[list[EntityDict] | None] = [None] * len(texts)
         for first in range(0, len(order), self.at_once):
             chosen = order[first : first + self.at_once]
-            for index, entities in zip(chosen, self.ner([texts[index] for index in chosen]), strict=True):
+            for index, entities in zip(chosen, self.ner([texts[index] for index in chosen], **options), strict=True):
                 found[index] = entities
             if tick is not None:
                 tick(len(chosen))

@@ -70,19 +70,19 @@ def predict_bulk(
         return Summary(0, count_lines(parts.aside))
     parts.check(resume, overwrite)
     _check_columns(source, reading)
-    with _launched(world) as meet:
-        with locked(parts.folder, "written", "name another --output") if rank == 0 else nullcontext():
-            if rank == 0:
-                parts.begin({**reading.settings(), "texts of a part": part}, resume)
-            meet()
-            finished = parts.finished()
-            meet()  # nobody writes before everybody has looked
-            with Progress(source.total, shown=progress and rank == 0) as told:
-                texts = _read_all(source, parts, finished, reading, told, workers, rank, world, part)
-            meet()
-            aside = parts.join() if rank == 0 else 0
-            if rank == 0:
-                parts.remove()
+    lock = locked(parts.folder, "written", "name another --output") if rank == 0 else nullcontext()
+    with _launched(world) as meet, lock:
+        if rank == 0:
+            parts.begin({**reading.settings(), "texts of a part": part}, resume)
+        meet()
+        finished = parts.finished()
+        meet()  # nobody writes before everybody has looked
+        with Progress(source.total, shown=progress and rank == 0) as told:
+            texts = _read_all(source, parts, finished, reading, told, workers, rank, world, part)
+        meet()
+        aside = parts.join() if rank == 0 else 0
+        if rank == 0:
+            parts.remove()
     return Summary(texts, aside, told.before, told.speed)
 
 
@@ -146,8 +146,8 @@ def _read_all(
         _read_in_processes(waiting(), parts, reading, source, told, workers)
     if left:
         raise ValueError(
-            f"{source.name} is not what {parts.folder} was begun with: it ends earlier; name that input, or begin anew "
-            "with --overwrite."
+            f"{source.name} is not what {parts.folder} was begun with: it ends earlier; name that input, or begin "
+            "anew with --overwrite."
         )
     return texts
 
@@ -244,7 +244,7 @@ def _on_own_device(reading: Reading, number: int) -> Reading:
     return dataclasses.replace(reading, device=f"{kind}:{number % there}")
 
 
-# ------------------------------------------------------------------------------------------- launched by torchrun & co.
+# ---------------------------------------------------------------------------------------------- launched by torchrun
 
 
 @contextmanager

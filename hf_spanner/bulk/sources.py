@@ -90,7 +90,8 @@ def open_source(name: str, kind: str | None = None, split: str = "train") -> Sou
     """A file, a folder of files, a folder of `save_to_disk`, or a data set on the Hub.
 
     Args:
-        kind: what a file is, whatever it is called: a value of `ENDINGS`, or "file" for .txt files that are each a text.
+        kind: what a file is, whatever it is called: a value of `ENDINGS`; or "file", for .txt files that are each a
+            text.
         split: of a data set.
     """
     path = Path(name)
@@ -195,7 +196,10 @@ def _csv_rows(file: Iterable[bytes], shown: str) -> Iterator[Record]:
         yield from lines
 
     reader = csv.reader(all_lines(), delimiter=delimiter, strict=True)
-    names = next(reader, [])
+    try:
+        names = next(reader, [])
+    except csv.Error as error:
+        raise ValueError(f"{shown}: the headings in its first line are none of a CSV file ({error}).") from None
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{shown}: the heading {twice!r} stands twice in the first line; rename one.")

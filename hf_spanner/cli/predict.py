@@ -170,8 +170,8 @@ def add_bulk_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--input",
-        help="a .txt (a text a line), .jsonl, .csv, .tsv or .parquet file, packed (.gz) or not, a folder of such files, "
-        "or a data set on the Hub; other columns are kept",
+        help="a .txt (a text a line), .jsonl, .csv, .tsv or .parquet file, packed (.gz) or not, a folder of such "
+        "files, or a data set on the Hub; other columns are kept",
     )
     group.add_argument("--text-column", default="text", help="the column with the texts (default: text)")
     group.add_argument("--entities-column", default="entities", help="the column to add (default: entities)")
@@ -201,7 +201,7 @@ def input_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Sourc
         check_other_file(args.output, args.file)
         if not Path(args.file).is_file():
             raise FileNotFoundError(f"There is no file {args.file!r} to read.")
-        name, file = args.file, Path(args.file).open("rb")
+        name, file = args.file, Path(args.file).open("rb")  # noqa: SIM115 -- lines are read later
     if args.lines:
         return stream_source(file, name)
     with file:
