@@ -33,8 +33,12 @@ extras = {
     "plots": ["matplotlib"],
     "peft": ["peft"],
     "tune": ["optuna"],
+    "serve": ["fastapi", "uvicorn", "httptools"],
+    "ray": ["ray[data]"],
+    "spark": ["pyspark", "pandas"],
 }
-extras["dev"] += ["matplotlib", "optuna", "peft"]  # the tests of those extras
+# The tests of those extras; of Ray and Spark where they are installed.
+extras["dev"] += ["matplotlib", "optuna", "peft", *extras["serve"]]
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(

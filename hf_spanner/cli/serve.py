@@ -47,7 +47,9 @@ def serve_parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-bytes", type=int, default=1_000_000, help="of a request (default: 1,000,000)")
     parser.add_argument("--max-texts", type=int, default=256, help="of a request (default: 256)")
     parser.add_argument("--max-characters", type=int, default=200_000, help="of a request's texts (default: 200,000)")
-    parser.add_argument("--max-seconds", type=float, default=30.0, help="for its body, and for its answer (default: 30)")
+    parser.add_argument(
+        "--max-seconds", type=float, default=30.0, help="for its body, and for its answer (default: 30)"
+    )
     parser.add_argument("--max-waiting", type=int, default=4096, help="texts that may wait (default: 4096)")
     add_device_arguments(parser)
     return parser

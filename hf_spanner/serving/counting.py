@@ -38,6 +38,10 @@ class Counts:
         metric("waiting_texts", "gauge", "Texts that wait for the model or are being read.", ("", waiting))
         buckets = [(f'_bucket{{le="{bound}"}}', count) for bound, count in zip(BUCKETS, self.seconds)]
         total = self.requests.total()
-        ends: list[tuple[str, float]] = [('_bucket{le="+Inf"}', total), ("_sum", self.total_seconds), ("_count", total)]
+        ends: list[tuple[str, float]] = [
+            ('_bucket{le="+Inf"}', total),
+            ("_sum", self.total_seconds),
+            ("_count", total),
+        ]
         metric("request_seconds", "histogram", "Seconds from a request to its answer.", *buckets, *ends)
         return "\n".join(lines) + "\n"

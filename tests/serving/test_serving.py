@@ -89,9 +89,10 @@ def test_answers_are_those_of_the_pipeline(server, folder):
     assert server.predict({"inputs": TEXTS[0], "parameters": options}) == (200, ner(TEXTS[0], **options))
 
 
-def test_the_client_of_the_hub_can_ask(server):
-    from huggingface_hub import InferenceClient
+def test_the_client_of_the_hub_can_ask(server, monkeypatch):
+    from huggingface_hub import InferenceClient, constants
 
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # it is asked for nothing but the server
     found = InferenceClient(f"http://127.0.0.1:{server.port}/predict").token_classification(TEXTS[0])
     assert found and all(TEXTS[0][e.start : e.end] == e.word for e in found)
 
