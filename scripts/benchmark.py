@@ -22,8 +22,8 @@ import torch
 import transformers
 
 from hf_spanner.analysis.pictures import require_matplotlib
-from hf_spanner.benchmarks.cold_start import compare_cold_start
 from hf_spanner.auto import NAMES
+from hf_spanner.benchmarks.cold_start import compare_cold_start
 from hf_spanner.benchmarks.cost_curves import BATCHES, CAPS, LENGTHS, cost_curves, cost_table, save_cost
 from hf_spanner.benchmarks.diffusion_curves import curves_table, sampling_curves, save_curves
 from hf_spanner.benchmarks.dspert_speed import compare_forward
@@ -143,8 +143,8 @@ def main() -> None:
             said=lambda text: print(f"{time.monotonic() - begun:6.0f} s  {text}", file=sys.stderr, flush=True),
         )  # fmt: skip
         title = (
-            f"Random weights, encoder of 6 layers of 384 (sng: vectors), {args.threads} thread(s), median of {repeats}, "
-            f"torch {torch.__version__}"
+            f"Random weights, encoder of 6 layers of 384 (sng: vectors), {args.threads} thread(s), median of {repeats}"
+            f", torch {torch.__version__}"
         )
         print(f"{title}; milliseconds a text · MiB above the loaded model\n\n{cost_table(report['cost'])}")
         print(*save_cost(report["cost"], args.cost, title), sep="\n")

@@ -3,8 +3,8 @@
     pip install 'hf_spanner[ray]'
     python scripts/predict_ray.py corpus.jsonl entities/ --workers 2
 
-The corpus is a file or folder of .jsonl, .csv or .parquet with a column `text`; the output is a folder of parquet files
-with all columns and `entities`.
+The corpus is a file or folder of .jsonl, .csv or .parquet with a column `text`; the output is a folder of parquet
+files with all columns and `entities`.
 """
 
 import argparse

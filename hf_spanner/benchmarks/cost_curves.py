@@ -12,6 +12,7 @@ import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -99,10 +100,8 @@ def measure(model: Any, tokenizer: PreTrainedTokenizerFast, point: Point) -> tup
 
 def _give_back() -> None:
     """Have the memory that is free also free for the system, or the peak before hides the next one."""
-    try:
+    with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    except (OSError, AttributeError):  # another C library
-        pass
 
 
 def _serve(approach: str, threads: int, size: int, layers: int, link: Connection) -> None:

@@ -64,7 +64,7 @@ class Parts:
 
     def is_joined(self) -> bool:
         """Whether the output is there and nothing is left to do."""
-        return self.output.is_file() and not self.exist()
+        return self.output.is_file() and not self.folder.is_dir()
 
     def finished(self) -> dict[int, str]:
         """The digests of the parts that are there, by number."""
@@ -108,7 +108,7 @@ class Parts:
         ):  # what a killed run was writing, or all
             if path.name.endswith(".saving") or path.name.startswith("part-"):
                 path.unlink(missing_ok=True)
-        _write(self.folder / SETTINGS, lambda path: path.write_text(json.dumps(settings, indent=1), "utf-8"))
+        self._write(self.folder / SETTINGS, lambda path: path.write_text(json.dumps(settings, indent=1), "utf-8"))
 
     def write(
         self, block: Block, rows: list[dict[str, Any]], bad: list[dict[str, Any]], layout: tables.Layout
@@ -116,12 +116,12 @@ class Parts:
         """A part, whole, and before it what was set aside of its input."""
         name = f"part-{block.number:08}-{block.digest}"
         if bad:
-            _write(self.folder / f"{name}.bad", lambda path: _write_lines(path, bad))
+            self._write(self.folder / f"{name}.bad", lambda path: _write_lines(path, bad))
         with full_disk_said(self.output, "go on with --resume"):
             if self.format == "parquet":
-                _write(self.folder / f"{name}.parquet", lambda path: tables.write(path, rows, layout))
+                self._write(self.folder / f"{name}.parquet", lambda path: tables.write(path, rows, layout))
             else:
-                _write(self.folder / f"{name}.jsonl", lambda path: _write_lines(path, rows))
+                self._write(self.folder / f"{name}.jsonl", lambda path: _write_lines(path, rows))
 
     def join(self) -> int:
         """Make the output of all parts; returns how many lines or rows were set aside."""
@@ -129,29 +129,39 @@ class Parts:
         aside = [file for name in names if (file := self.folder / f"{name}.bad").is_file()]
         with full_disk_said(self.output, "go on with --resume"):
             if aside:
-                _write(self.aside, lambda path: _concatenate(path, aside))
+                self._write(self.aside, lambda path: _concatenate(path, aside))
             else:
                 self.aside.unlink(missing_ok=True)
             files = [self.folder / f"{name}.{self.format}" for name in names]
-            _write(self.output, lambda path: (tables.join if self.format == "parquet" else _concatenate)(path, files))
+            self._write(
+                self.output, lambda path: (tables.join if self.format == "parquet" else _concatenate)(path, files)
+            )
         return sum(count_lines(file) for file in aside)
 
     def remove(self) -> None:
-        """Remove the folder of the parts; what is left of a removal that was killed is no folder of parts."""
-        (self.folder / SETTINGS).unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the folder of the parts: under another name first, so that it is whole or no folder of parts."""
+        if self.folder.is_dir():
+            shutil.rmtree(self._removed, ignore_errors=True)
+            os.rename(self.folder, self._removed)
+        shutil.rmtree(self._removed, ignore_errors=True)
 
+    @property
+    def _removed(self) -> Path:
+        return self.folder.with_name(f".{self.folder.name}.removed")
 
-def _write(file: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file aside and give it its name when it is on the disk; two processes are not in each other's way."""
-    aside = file.with_name(f".{file.name}.{os.getpid()}.saving")
-    try:
-        write(aside)
-        sync(aside)
-        os.replace(aside, file)
-        sync(file.parent)
-    finally:
-        aside.unlink(missing_ok=True)
+    def _write(self, file: Path, write: Callable[[Path], Any]) -> None:
+        """Write a file aside, among the parts, and give it its name when it is on the disk.
+
+        What several processes write is not in each other's way, and what a killed one leaves goes with the parts.
+        """
+        aside = self.folder / f".{file.name}.{os.getpid()}.saving"
+        try:
+            write(aside)
+            sync(aside)
+            os.replace(aside, file)
+            sync(file.parent)
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -67,6 +67,8 @@ def predict_bulk(
         raise ValueError(f"--workers {workers} is for one process, and {world} were launched: leave it out.")
     parts = Parts(output)
     if resume and parts.is_joined():
+        if rank == 0:
+            parts.remove()  # what a kill has left of it
         return Summary(0, count_lines(parts.aside))
     parts.check(resume, overwrite)
     _check_columns(source, reading)

@@ -217,7 +217,7 @@ def test_more_than_may_wait_is_refused_until_there_is_room(folder):
     try:
         with ThreadPoolExecutor(8) as pool:
             asked = [pool.submit(running.request, {"inputs": "London"}) for _ in range(8)]
-            refused = [answer for answer in (future.result() for future in asked)]
+            refused = [future.result() for future in asked]
         told = sorted(content["error"] for _, _, content in refused)
         assert {status for status, _, _ in refused} == {503} and all(h["Retry-After"] for _, h, _ in refused)
         assert told[-1].startswith("no answer within 2 seconds") and told[0].startswith("4 texts are waiting already")
