@@ -34,8 +34,13 @@ extras = {
     "peft": ["peft"],
     "tune": ["optuna"],
     "onnx": ["onnx", "onnxscript", "onnxruntime"],
+    "serve": ["fastapi", "uvicorn", "httptools"],
+    "ray": ["ray[data]"],
+    "spark": ["pyspark", "pandas"],
+    "docs": ["mkdocs-material", "mkdocstrings[python]", "latex2mathml"],
 }
-extras["dev"] += ["matplotlib", "optuna", "peft", *extras["onnx"]]  # the tests of those extras
+# The tests of those extras; of Ray and Spark where they are installed.
+extras["dev"] += ["matplotlib", "optuna", "peft", *extras["onnx"], *extras["serve"], *extras["docs"]]
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(

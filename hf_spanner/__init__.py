@@ -60,6 +60,7 @@ _LAZY = {
     "NestedNerMetrics": ".training.scores",
     "NestedNerTrainer": ".training.trainer",
     "NestedNerTrainingArguments": ".training.arguments",
+    "Predictor": ".bulk.predictor",
     "evaluate": ".evaluation.scoring",
     "load_metric": ".metrics",
     "load_nested_ner": ".data",
@@ -82,6 +83,7 @@ __all__ = [
     "NestedNerPreTrainedModel",
     "NestedNerTrainer",
     "NestedNerTrainingArguments",
+    "Predictor",
     "evaluate",
     "load_metric",
     "load_model",
@@ -100,6 +102,7 @@ if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no n
 
     from .building.glove import train_glove
     from .building.vectors import read_vectors
+    from .bulk.predictor import Predictor
     from .data import load_nested_ner
     from .evaluation.predicting import predict_sentences
     from .evaluation.scoring import evaluate

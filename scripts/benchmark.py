@@ -7,6 +7,7 @@
     python scripts/benchmark.py --cold-start
     python scripts/benchmark.py --onnx default --models float32=out int8=out-int8 --data FOLDER
     python scripts/benchmark.py --diffusion runs/race/genia/diffusion_ner-42 --data FOLDER --curves docs/curves
+    python scripts/benchmark.py --cost docs/figures
 
 Nothing else should run beside it: timings next to other work are worthless.
 """
@@ -14,13 +15,17 @@ Nothing else should run beside it: timings next to other work are worthless.
 import argparse
 import json
 import platform
+import sys
+import time
 from pathlib import Path
 
 import torch
 import transformers
 
 from hf_spanner.analysis.pictures import require_matplotlib
+from hf_spanner.auto import NAMES
 from hf_spanner.benchmarks.cold_start import compare_cold_start
+from hf_spanner.benchmarks.cost_curves import BATCHES, CAPS, LENGTHS, cost_curves, cost_table, save_cost
 from hf_spanner.benchmarks.diffusion_curves import curves_table, sampling_curves, save_curves
 from hf_spanner.benchmarks.dspert_speed import compare_forward
 from hf_spanner.benchmarks.onnx_speed import compare_exports
@@ -75,6 +80,15 @@ def main() -> None:
     parser.add_argument(
         "--grid", action="store_true", help="of --diffusion: every γ at every K (Figure 3 of the paper)"
     )
+    parser.add_argument(
+        "--cost",
+        metavar="FOLDER",
+        help="time and memory by length of text, batch size and span cap, for every approach: a table and a plot",
+    )
+    parser.add_argument("--approaches", nargs="+", choices=NAMES, default=list(NAMES), help="of --cost")
+    parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS, help="words of a text, of --cost")
+    parser.add_argument("--batches", nargs="+", type=int, default=BATCHES, help="of --cost")
+    parser.add_argument("--caps", nargs="+", type=int, default=CAPS, help="longest spans in words, of --cost")
     parser.add_argument("--output", help="write the figures to this JSON file")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -136,6 +150,20 @@ def main() -> None:
         print(f"{title}\n\n{curves_table(report['diffusion'])}")
         if args.curves:
             print(*save_curves(report["diffusion"], args.curves, title), sep="\n")
+    if args.cost:
+        require_matplotlib()  # before the long run
+        begun = time.monotonic()
+        repeats = min(args.repeats, 3)
+        report["cost"] = cost_curves(
+            args.approaches, args.lengths, args.batches, args.caps, repeats, args.threads,
+            said=lambda text: print(f"{time.monotonic() - begun:6.0f} s  {text}", file=sys.stderr, flush=True),
+        )  # fmt: skip
+        title = (
+            f"Random weights, encoder of 6 layers of 384 (sng: vectors), {args.threads} thread(s), median of {repeats}"
+            f", torch {torch.__version__}"
+        )
+        print(f"{title}; milliseconds a text · MiB above the loaded model\n\n{cost_table(report['cost'])}")
+        print(*save_cost(report["cost"], args.cost, title), sep="\n")
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)

@@ -139,12 +139,12 @@ def _measure_memory(approach: str, num_words: int, max_span: int) -> float:
             model.decode(model(**batch))
 
     read(8)
-    before = _reset_peak()
+    before = reset_peak()
     read(num_words)
-    return (_peak() - before) / 1024
+    return (peak() - before) / 1024
 
 
-def _peak() -> int:
+def peak() -> int:
     """The largest resident size so far, in KiB."""
     status = Path("/proc/self/status")
     if status.exists():
@@ -152,9 +152,9 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _reset_peak() -> int:
+def reset_peak() -> int:
     """Forget earlier peaks (a child process inherits its parent's) and return what is resident now, in KiB."""
     refs = Path("/proc/self/clear_refs")
     if refs.exists():
         refs.write_text("5")
-    return _peak()
+    return peak()

@@ -29,6 +29,7 @@ COMMANDS = (
     Command(
         "data", "hf_spanner.cli.data", "get the papers' corpora: list them, convert your copy, compare its counts"
     ),
+    Command("serve", "hf_spanner.cli.serve", "answer requests over HTTP with a model"),
     Command("convert", "hf_spanner.cli.convert", "convert annotated data to JSON Lines or brat"),
     Command("inspect", "hf_spanner.cli.inspect", "look at annotated data first: size, leaks, reach, inconsistencies"),
     Command("export", "hf_spanner.cli.export", "write a model for ONNX Runtime, fast on a CPU, in float32 or int8"),
@@ -51,6 +52,11 @@ OPTIONAL = {
     "onnx": "hf_spanner[onnx]",
     "onnxruntime": "hf_spanner[onnx]",
     "onnxscript": "hf_spanner[onnx]",
+    "fastapi": "hf_spanner[serve]",
+    "starlette": "hf_spanner[serve]",
+    "uvicorn": "hf_spanner[serve]",
+    "ray": "hf_spanner[ray]",
+    "pyspark": "hf_spanner[spark]",
     "wandb": "wandb",
     "tensorboard": "tensorboard",
     "tensorboardX": "tensorboard",

@@ -2,20 +2,25 @@
 
 import argparse
 import contextlib
-import json
+import os
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from transformers.utils import logging
 
+from ..bulk.parts import Parts
+from ..bulk.reading import Reading, read_records
+from ..bulk.running import Summary, predict_bulk
+from ..bulk.sources import Record, Source, as_json, open_source, stream_source, texts_source
 from ..default import folder_of
-from ..harmless import OBEYED
+from ..harmless import harmless
 from ..hub.publishing import find
 from ..hub.record import RECORD, read_record
-from ..loading import load_config, load_model, pipeline
+from ..loading import load_config
+from ..modeling.pipeline_nested_ner import LOOK_AHEAD
 from ..report.terminal import render, use_color
 from .options import (
     add_decoding_arguments,
@@ -33,10 +38,13 @@ examples:
   hf-spanner predict --model runs/litbank "the mayor of New York"
   hf-spanner predict --model runs/litbank --file chapter.txt
   cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
+  hf-spanner predict --input corpus.jsonl.gz --output entities.parquet --workers 4
+  hf-spanner predict --input corpus.jsonl.gz --output entities.parquet --workers 4 --resume
 
 A line of JSON Lines is {"text", "entities"}; an entity has entity_group, score, word, start and end, counted in
-characters of that text. Text is UTF-8.
+characters of that text. Text is UTF-8. Exit code 3: all was read, but for lines that were set aside.
 """
+SET_ASIDE = 3  # the exit code if there were lines that could not be read
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,30 +53,87 @@ def main(argv: list[str] | None = None) -> int:
     if args.labels == "":
         say(label_list(args.model))
         return 0
-    source = input_of(args, parser)
-    options = decoding_options(args) | label_options(args)
+    logging.disable_progress_bar()
     if args.batch_size < 1:
         raise ValueError(f"--batch-size {args.batch_size} must be at least 1.")
-
+    options = decoding_options(args) | label_options(args)
+    columns = {"text_column": args.text_column, "entities_column": args.entities_column}
+    reading = Reading(
+        args.model, **columns, words=args.words, batch_size=args.batch_size, options=options, **device_options(args)
+    )
     if args.output and not Path(args.output).absolute().parent.is_dir():
         raise FileNotFoundError(f"--output {args.output}: its folder does not exist.")
+    by_lines = args.file not in (None, "-") and args.lines and args.output and args.format != "view"
+    if args.input is not None or by_lines:
+        return bulk(args, parser, reading)
+    for name in ("text_column", "entities_column", "workers", "resume", "overwrite", "whole_files", "split"):
+        if getattr(args, name) != parser.get_default(name):
+            parser.error(f"--{name.replace('_', '-')} is for --input.")
+    return stream(args, input_of(args, parser), reading)
 
-    ner = load_pipeline(args.model, **device_options(args))
-    results = predict(ner, source, args.words, batch_size=args.batch_size, **options)
-    with open_output(args.output) as stream:
-        view = args.format == "view" or (args.format is None and stream.isatty())
-        color = args.color == "always" or (args.color == "auto" and use_color(stream))
-        if hasattr(stream, "reconfigure"):  # JSON Lines are UTF-8 wherever they are; a terminal shows what it can
-            stream.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
-        for text, entities in results:
-            if view:
-                names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.types]
-                stream.write(render(text, entities, color=color, labels=names) + "\n")
-                stream.write("\n" if entities else "(no entities)\n\n")
-            else:
-                stream.write(as_json(text, entities) + "\n")
-            stream.flush()
-    return 0
+
+def bulk(args: argparse.Namespace, parser: argparse.ArgumentParser, reading: Reading) -> int:
+    """All of a file, a folder or a data set, in parts that survive a kill."""
+    if args.text or (args.input is not None and args.file is not None):
+        parser.error("give texts, --file or --input, one of them.")
+    if args.output is None:
+        parser.error("--input needs --output FILE.jsonl or FILE.parquet.")
+    if args.format == "view":
+        parser.error("--format view is for people, and --input for files: look at a few texts of it.")
+    name = args.file if args.input is None else args.input
+    check_other_file(args.output, name)
+    kind = "file" if args.whole_files else "txt" if args.input is None else None
+    source = open_source(name, kind, args.split)
+    overwrite = args.overwrite or (args.input is None and not args.resume)  # --file has always done so
+    done = predict_bulk(source, args.output, reading, args.workers, args.resume, overwrite, progress=True)
+    if int(os.environ.get("RANK", 0)) == 0:
+        say_what_was_done(done, args.output)
+    return SET_ASIDE if done.aside else 0
+
+
+def say_what_was_done(done: Summary, output: str) -> None:
+    if not done.texts:
+        told = f"{output} was complete already."
+    else:
+        before = f", {done.before:,} of them by an earlier run" if done.before else ""
+        told = f"{output}: {done.texts:,} texts{before}, {done.speed:,.0f} texts/s."
+    if done.aside:
+        lines = "1 line" if done.aside == 1 else f"{done.aside:,} lines"
+        told += f" {lines} could not be read: see {Parts(output).aside}."
+    print(harmless(told), file=sys.stderr)
+
+
+def stream(args: argparse.Namespace, source: Source, reading: Reading) -> int:
+    """Texts, a file or standard input, to a terminal or a file, as they come; what cannot be read is said."""
+    predictor, bad = reading.predictor(), 0
+    with open_output(args.output) as out:
+        view = args.format == "view" or (args.format is None and out.isatty())
+        color = args.color == "always" or (args.color == "auto" and use_color(out))
+        if hasattr(out, "reconfigure"):  # JSON Lines are UTF-8 wherever they are; a terminal shows what it can
+            out.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
+        labels = [reading.options.get("label_map", {}).get(label, label) for label in predictor.ner.model.config.types]
+        for records in read_ahead(source, args.batch_size):
+            rows, aside = read_records(predictor, reading, records)
+            for row in rows:
+                if view:
+                    out.write(render(row["text"], row["entities"], color=color, labels=labels) + "\n")
+                    out.write("\n" if row["entities"] else "(no entities)\n\n")
+                else:
+                    out.write(as_json(row) + "\n")
+            out.flush()
+            for line in aside:
+                told = f"{line['file']}, line {line['line']}, is set aside: {line['reason']}."
+                print(f"hf-spanner predict: {harmless(told)}", file=sys.stderr)
+            bad += len(aside)
+    return SET_ASIDE if bad else 0
+
+
+def read_ahead(source: Source, batch_size: int) -> Iterator[list[Record]]:
+    """Records that are read together, so that texts of similar length share a batch; each alone in batches of one."""
+    records = iter(source)
+    number = batch_size * LOOK_AHEAD if batch_size > 1 else 1
+    while together := list(islice(records, number)):
+        yield together
 
 
 def predict_parser() -> argparse.ArgumentParser:
@@ -82,7 +147,7 @@ def predict_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--lines", action="store_true", help="every line of the file is a text, empty ones too")
     parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
-    parser.add_argument("--output", help="write to this file")
+    parser.add_argument("--output", help="write to this file; with --input .jsonl or .parquet")
     parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
     parser.add_argument(
@@ -95,44 +160,60 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--label-map", metavar="LABEL=NAME,...", help="other names for labels, such as person=PER")
     add_decoding_arguments(parser)
     add_device_arguments(parser)
+    add_bulk_arguments(parser)
     return parser
+
+
+def add_bulk_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "many texts", "read in parts beside --output, so that nothing is lost or read twice"
+    )
+    group.add_argument(
+        "--input",
+        help="a .txt (a text a line), .jsonl, .csv, .tsv or .parquet file, packed (.gz) or not, a folder of such "
+        "files, or a data set on the Hub; other columns are kept",
+    )
+    group.add_argument("--text-column", default="text", help="the column with the texts (default: text)")
+    group.add_argument("--entities-column", default="entities", help="the column to add (default: entities)")
+    group.add_argument("--split", default="train", help="of a data set (default: train)")
+    group.add_argument("--whole-files", action="store_true", help="every .txt file is a text, not every line of it")
+    group.add_argument("--workers", type=int, default=1, help="processes that read at once (default: 1)")
+    group.add_argument("--resume", action="store_true", help="go on with a run that was killed")
+    group.add_argument("--overwrite", action="store_true", help="replace the output, and the parts of an earlier run")
 
 
 # --------------------------------------------------------------------------------------------------------------- input
 
 
-def input_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Iterable[str]:
-    """The texts to read, one by one. A missing file is noticed here, before the model is loaded."""
+def input_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Source:
+    """The texts to read. A missing file is noticed here, before the model is loaded."""
     if args.text:
         if args.file is not None:
             parser.error("give texts or --file, not both.")
         if args.lines:
             parser.error("--lines is for a file or standard input; each TEXT is a text by itself.")
-        return args.text
+        return texts_source(args.text)
     if args.file in (None, "-"):
         if args.file is None and sys.stdin.isatty():
             parser.error("nothing to read: give a text, --file FILE, or pipe text in.")
-        return read_texts(sys.stdin.buffer, "standard input", args.lines)
-    if args.output and Path(args.output).resolve() == Path(args.file).resolve():
-        raise ValueError(f"--output {args.output} is the input itself: choose another file.")
-    if not Path(args.file).is_file():
-        raise FileNotFoundError(f"There is no file {args.file!r} to read.")
-    return read_texts(Path(args.file).open("rb"), args.file, args.lines)
-
-
-def read_texts(file: BinaryIO, name: str, lines: bool) -> Iterator[str]:
-    """The whole file as one text, or each of its lines without its end. Only a byte order mark is left out."""
+        name, file = "standard input", sys.stdin.buffer
+    else:
+        check_other_file(args.output, args.file)
+        if not Path(args.file).is_file():
+            raise FileNotFoundError(f"There is no file {args.file!r} to read.")
+        name, file = args.file, Path(args.file).open("rb")  # noqa: SIM115 -- lines are read later
+    if args.lines:
+        return stream_source(file, name)
     with file:
-        if not lines:
-            yield _decode(file.read(), name).removeprefix("\ufeff")
-            return
-        for number, line in enumerate(file, start=1):
-            line = line.removesuffix(b"\n").removesuffix(b"\r")
-            text = _decode(line, f"{name}, line {number},")
-            yield text.removeprefix("\ufeff") if number == 1 else text
+        return texts_source([decoded(file.read(), name).removeprefix("\ufeff")])
 
 
-def _decode(data: bytes, where: str) -> str:
+def check_other_file(output: str | None, name: str) -> None:
+    if output and Path(output).resolve() == Path(name).resolve():
+        raise ValueError(f"--output {output} is the input itself: choose another file.")
+
+
+def decoded(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -167,43 +248,9 @@ def label_list(model: str) -> str:
     return "\n".join(rows)
 
 
-# ---------------------------------------------------------------------------------------------------------- prediction
-
-
-def load_pipeline(name: str, **loading: Any):
-    """The pipeline of a folder or a model on the Hub; `loading` as in `load_model`."""
-    logging.disable_progress_bar()
-    model, tokenizer = load_model(name, **loading)
-    return pipeline(model, tokenizer, device=model.device)
-
-
-def predict(ner, texts: Iterable[str], words: bool = False, **options) -> Iterator[tuple[str, list[dict]]]:
-    """Each text with its entities, in order, reading no further ahead than a batch.
-
-    With `words` a text is cut into words at white space, and offsets count in these words joined by a space.
-    """
-    waiting: deque[str] = deque()
-
-    def inputs() -> Iterator[str | list[str]]:
-        for text in texts:
-            item = text.split() if words else text
-            waiting.append(" ".join(item) if words else text)
-            yield item
-
-    for entities in ner(inputs(), is_split_into_words=words, **options):
-        yield waiting.popleft(), entities
-
-
 # -------------------------------------------------------------------------------------------------------------- output
 
 
 def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:
     """The file to write to, or standard output."""
     return contextlib.nullcontext(sys.stdout) if path is None else Path(path).open("w", encoding="utf-8")
-
-
-def as_json(text: str, entities: list[dict]) -> str:
-    """One line; escaped only if it holds what UTF-8 cannot write (half a surrogate pair) or a terminal would obey."""
-    row = {"text": text, "entities": entities}
-    line = json.dumps(row, ensure_ascii=False)
-    return json.dumps(row) if OBEYED.search(line) else line

@@ -35,11 +35,11 @@ from ..hub.publishing import publish, write_companions, write_summary
 from ..hub.record import RECORD, base_model, hub_id, read_record, training_record
 from ..hub.several import SUMMARY, summarise, summary_table
 from ..loading import load_config, load_model, load_tokenizer
+from ..lock import locked
 from ..metrics import format_scores
 from ..modeling.folders import full_disk_said
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.checkpoints import checkpoints_in, remove_all
-from ..training.lock import locked
 from ..training.lora import add_lora, merge_lora
 from ..training.settings import COLLAPSED, AtHand, choose
 from . import options

@@ -23,11 +23,11 @@ from .. import __version__
 from ..data import label_names
 from ..harmless import harmless
 from ..hub.record import RECIPE, SETTINGS
+from ..lock import locked
 from ..metrics.tasks import TASKS
 from ..modeling.folders import full_disk_said, write_whole
 from ..training import NestedNerTrainer, NestedNerTrainingArguments
 from ..training.checkpoints import checkpoints_in
-from ..training.lock import locked
 from ..training.lora import add_lora
 from ..training.search import STUDY, Space, fingerprint, finished, make_space, open_study, rounded, storage
 from . import options

@@ -28,6 +28,7 @@ from ..auto import AutoModelForNestedNer
 from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish
 from ..hub.record import training_record
+from ..lock import locked
 from ..metrics.tasks import TASKS
 from ..modeling.decoding import Entity
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
@@ -43,7 +44,6 @@ from .callbacks import (
     two_stage_schedule,
 )
 from .dataset import NestedNerCollator, NestedNerDataset, NestedNerStream, are_encoded
-from .lock import locked
 from .parameters import model_of, parameter_groups
 from .progress import LiveProgressTable, ProgressTable, ending, is_shown
 from .reach import reach_report

@@ -135,8 +135,26 @@ def test_text_in_another_encoding_is_refused_with_its_place(predict, tmp_path):
     file.write_bytes("fine\nnaïve\n".encode("latin-1"))
     code, _, err = predict("--file", str(file))
     assert code == 2 and f"{file} is not UTF-8: byte 7 is 0xef." in err
-    code, _, err = predict("--file", str(file), "--lines", "--batch-size", "1")
-    assert code == 2 and f"{file}, line 2, is not UTF-8: byte 2 is 0xef." in err
+
+
+def test_a_line_in_another_encoding_is_set_aside_and_costs_no_other(predict, stdin):
+    stdin("fine\nnaïve\n".encode("latin-1") + TEXT.encode())
+    code, out, err = predict("--lines")
+    assert code == 3 and [json.loads(line)["text"] for line in out.splitlines()] == ["fine", TEXT]
+    assert err == "hf-spanner predict: standard input, line 2, is set aside: not UTF-8: byte 2 is 0xef.\n"
+
+
+def test_lines_of_a_file_to_a_file_go_the_way_of_bulk_prediction(predict, tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.jsonl"  # its lines are texts, whatever it is called
+    file.write_bytes("fine\nnaïve\n".encode("latin-1") + TEXT.encode())
+    output.write_text("of an earlier run")
+    code, out, err = predict("--file", str(file), "--lines", "--output", str(output))
+    assert code == 3 and out == "" and "1 line could not be read: see" in err
+    assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == ["fine", TEXT]
+    (bad,) = map(json.loads, (tmp_path / "out.bad.jsonl").read_text().splitlines())
+    assert bad == {
+        "file": "in.csv", "line": 2, "reason": "not UTF-8: byte 2 is 0xef", "content": "na\\xefve"
+    }  # fmt: skip
 
 
 def test_the_input_is_never_overwritten(predict, tmp_path):

@@ -46,13 +46,13 @@ def train(argv: list[str], log: str, fault: Fault | None, folder: str, environme
 
     torch.set_num_threads(1)
     if fault is not None:
-        _install(fault, os.path.realpath(folder))
+        install(fault, os.path.realpath(folder))
     code = cli.main(["train", *argv])
     sys.stdout.flush()
     os._exit(code)
 
 
-def _install(fault: Fault, folder: str) -> None:
+def install(fault: Fault, folder: str) -> None:
     import torch
 
     seen, save = 0, torch.save

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from faults.harness import Fault, Trainings
 
-from hf_spanner.training.lock import LOCK
+from hf_spanner.lock import LOCK
 
 ROOT = Path(__file__).resolve().parents[2]
 

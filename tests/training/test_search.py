@@ -142,7 +142,7 @@ def test_a_pruned_trial_leaves_the_trainer_as_it_should_be(tokenizer, tmp_path):
 
     train = trainer(tmp_path, tokenizer, model_init=lambda: build())
     best = train.hyperparameter_search(hp_space=rates, n_trials=2, backend="optuna", pruner=Second())
-    assert best.run_id == "0" and not train.is_in_train and not (tmp_path / "_training.lock").exists()
+    assert best.run_id == "0" and not train.is_in_train and not (tmp_path / "_running.lock").exists()
 
 
 def test_trials_may_change_how_sentences_are_read(tokenizer, tmp_path):

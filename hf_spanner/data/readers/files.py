@@ -79,7 +79,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 record = parse_json(line)
             except (ValueError, RecursionError) as error:
                 raise ValueError(
-                    f"{where}: {_complaint(error)}: {line[:60]!r}. Expected one JSON object a line."
+                    f"{where}: {complaint(error)}: {line[:60]!r}. Expected one JSON object a line."
                 ) from error
             yield where, as_object(record, where)
 
@@ -173,7 +173,7 @@ class _Window:
                 self.line += self.text.count("\n", self.position, error.pos)
                 self.refuse(f"broken JSON ({error.msg}) at {self.text[error.pos :][:60]!r}", error)
             except (ValueError, RecursionError) as error:
-                self.refuse(_complaint(error), error)
+                self.refuse(complaint(error), error)
             self.advance(end)
             return value
 
@@ -194,7 +194,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _decode_json = json.JSONDecoder(object_pairs_hook=_unique).raw_decode
 
 
-def _complaint(error: Exception) -> str:
+def complaint(error: Exception) -> str:
+    """What is wrong with a text that `parse_json` refuses."""
     if isinstance(error, json.JSONDecodeError):
         return f"broken JSON at column {error.colno} ({error.msg})"
     if isinstance(error, RecursionError):

@@ -1,4 +1,4 @@
-"""One training at a time in a folder."""
+"""One run at a time in a folder."""
 
 import errno
 import json
@@ -9,38 +9,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..modeling.folders import is_running, process_began
+from .modeling.folders import is_running, process_began
 
 logger = logging.getLogger(__name__)
 
-LOCK = "_training.lock"  # what begins with _ is not pushed to the Hub
+LOCK = "_running.lock"  # what begins with _ is not pushed to the Hub
 _held: set[Path] = set()
 
 
 @contextmanager
-def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Keep trainings of other processes out of `folder`; a lock that a killed one left is taken over, and said."""
+def locked(
+    folder: str | os.PathLike, doing: str = "trained in", remedy: str = "name another output_dir"
+) -> Iterator[None]:
+    """Keep runs of other processes out of `folder`; a lock that a killed one left is taken over, and said.
+
+    Args:
+        doing, remedy: the words of the error: the folder is being `doing` by another process; wait, or `remedy`.
+    """
     file = Path(folder).resolve() / LOCK
     if file in _held:  # by a caller of this one
         yield
         return
     is_new = not file.parent.exists()
     file.parent.mkdir(parents=True, exist_ok=True)
-    _take(file)
+    _take(file, doing, remedy)
     _held.add(file)
     try:
         yield
     finally:
         _held.discard(file)
         file.unlink(missing_ok=True)
-        if is_new and not any(file.parent.iterdir()):  # nothing came of it
+        if is_new and file.parent.is_dir() and not any(file.parent.iterdir()):  # nothing came of it
             file.parent.rmdir()
 
 
-def _take(file: Path) -> None:
+def _take(file: Path, doing: str, remedy: str) -> None:
     me = {"pid": os.getpid(), "began": process_began(os.getpid()), "host": platform.node()}
     while not _create(file, json.dumps(me)):
-        _remove_stale(file)
+        _remove_stale(file, doing, remedy)
     for litter in file.parent.glob(f"{LOCK}-*"):  # of one that was killed while it took or wanted the lock
         litter.unlink(missing_ok=True)
 
@@ -68,7 +74,7 @@ def _create(file: Path, text: str) -> bool:
     return True
 
 
-def _remove_stale(file: Path) -> None:
+def _remove_stale(file: Path, doing: str, remedy: str) -> None:
     """Remove the lock of a process that is no more; one of a living process is an error."""
     owner = _owner(file)
     if owner is None:
@@ -76,8 +82,7 @@ def _remove_stale(file: Path) -> None:
     who = f"process {owner['pid']} on {owner['host']}"
     if is_running(**owner):
         raise BlockingIOError(
-            f"{file.parent} is being trained in by {who}: wait for it or name another output_dir (if it has ended, "
-            f"remove {file})."
+            f"{file.parent} is being {doing} by {who}: wait for it or {remedy} (if it has ended, remove {file})."
         )
     stale = file.with_name(f"{file.name}-stale-{os.getpid()}")
     try:

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from hf_spanner.lock import LOCK, locked
 from hf_spanner.modeling.folders import process_began
-from hf_spanner.training.lock import LOCK, locked
 
 
 def lock_of(folder, **changes) -> None:

@@ -1,0 +1,1 @@
+"""Serving: a pipeline behind HTTP, concurrent requests read together (`hf-spanner serve`)."""
