@@ -33,8 +33,10 @@ extras = {
     "plots": ["matplotlib"],
     "peft": ["peft"],
     "tune": ["optuna"],
+    "spacy": ["spacy>=3.7"],
+    "cas": ["dkpro-cassis>=0.10"],
 }
-extras["dev"] += ["matplotlib", "optuna", "peft"]  # the tests of those extras
+extras["dev"] += ["matplotlib", "optuna", "peft", "spacy", "dkpro-cassis"]  # the tests of those extras
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(
@@ -79,7 +81,10 @@ setup(
         "scipy",
     ],
     extras_require=extras,
-    entry_points={"console_scripts": ["hf-spanner = hf_spanner.cli:main"]},
+    entry_points={
+        "console_scripts": ["hf-spanner = hf_spanner.cli:main"],
+        "spacy_factories": ["hf_spanner = hf_spanner.spacy_pipe:make_nested_ner"],
+    },
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Developers",

@@ -25,7 +25,11 @@ COMMANDS = (
     Command("train", "hf_spanner.cli.train", "train a model from a recipe and flags"),
     Command("evaluate", "hf_spanner.cli.evaluate", "score a model on annotated data"),
     Command("predict", "hf_spanner.cli.predict", "find the entities of a text, a file or standard input"),
-    Command("convert", "hf_spanner.cli.convert", "convert annotated data to JSON Lines or brat"),
+    Command(
+        "convert",
+        "hf_spanner.cli.convert",
+        "convert annotated data: JSON Lines, brat, CoNLL, spaCy, CAS, Label Studio",
+    ),
     Command("inspect", "hf_spanner.cli.inspect", "look at annotated data first: size, leaks, reach, inconsistencies"),
     Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),
     Command("report", "hf_spanner.cli.report", "understand a model's results: one HTML page, JSON and Markdown"),
@@ -39,7 +43,8 @@ COMMANDS = (
 OPTIONAL = {
     "peft": "hf_spanner[peft]",
     "matplotlib": "hf_spanner[plots]",
-    "spacy": "spacy",
+    "spacy": "hf_spanner[spacy]",
+    "cassis": "hf_spanner[cas]",
     "optuna": "hf_spanner[tune]",
     "scipy": "scipy",
     "wandb": "wandb",

@@ -11,6 +11,9 @@ from typing import Any, BinaryIO, TextIO
 
 from transformers.utils import logging
 
+from .. import __version__
+from ..data.chars import CharSpan
+from ..data.writers.label_studio import json_list, prediction_task
 from ..default import folder_of
 from ..harmless import OBEYED
 from ..hub.publishing import find
@@ -32,10 +35,12 @@ examples:
   hf-spanner predict "the mayor of New York"
   hf-spanner predict --model runs/litbank "the mayor of New York"
   hf-spanner predict --model runs/litbank --file chapter.txt
+  hf-spanner predict --file sentences.txt --lines --format label-studio --output tasks.json
   cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
 
 A line of JSON Lines is {"text", "entities"}; an entity has entity_group, score, word, start and end, counted in
-characters of that text. Text is UTF-8.
+characters of that text. Text is UTF-8. With --format label-studio it is a list of tasks with pre-annotations, to be
+imported into a project whose tags are called label and text, as in Label Studio's template for named entities.
 """
 
 
@@ -60,6 +65,11 @@ def main(argv: list[str] | None = None) -> int:
         color = args.color == "always" or (args.color == "auto" and use_color(stream))
         if hasattr(stream, "reconfigure"):  # JSON Lines are UTF-8 wherever they are; a terminal shows what it can
             stream.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
+        if args.format == "label-studio":
+            results_of = f"{args.model} (hf_spanner {__version__})"
+            for piece in json_list(studio_task(text, entities, results_of) for text, entities in results):
+                stream.write(piece)
+            return 0
         for text, entities in results:
             if view:
                 names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.types]
@@ -83,7 +93,9 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--lines", action="store_true", help="every line of the file is a text, empty ones too")
     parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
     parser.add_argument("--output", help="write to this file")
-    parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
+    parser.add_argument(
+        "--format", choices=["view", "jsonl", "label-studio"], help="default: view on a terminal, else jsonl"
+    )
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
     parser.add_argument(
         "--labels",
@@ -200,6 +212,12 @@ def predict(ner, texts: Iterable[str], words: bool = False, **options) -> Iterat
 def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:
     """The file to write to, or standard output."""
     return contextlib.nullcontext(sys.stdout) if path is None else Path(path).open("w", encoding="utf-8")
+
+
+def studio_task(text: str, entities: list[dict], model_version: str) -> dict[str, Any]:
+    """The text and its entities as a task of Label Studio's."""
+    spans = [CharSpan(e["start"], e["end"], e["entity_group"], mention=e.get("mention")) for e in entities]
+    return prediction_task(text, spans, [e["score"] for e in entities], model_version)
 
 
 def as_json(text: str, entities: list[dict]) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 from ..chars import Splitter, TextOptions
 from ..schema import ReadReport, Sentence, check_sentence, several
 from .brat import read_brat
+from .cas import read_cas
 from .conll import read_conll
+from .docbin import read_docbin
 from .guessing import (
     BRAT_SUFFIXES,
     COLUMN_SUFFIXES,
@@ -40,8 +42,10 @@ READERS: dict[str, Reader] = {
     "parquet": read_parquet,
     "csv": read_csv,
     "arrow": read_arrow,
+    "docbin": read_docbin,
+    "cas": read_cas,
 }
-_FOLDERS = {"brat", "arrow"}  # formats that are read from a folder as a whole
+_FOLDERS = {"brat", "arrow", "cas"}  # formats that are read from a folder as a whole
 _TEXT = tuple(field.name for field in dataclasses.fields(TextOptions))
 
 

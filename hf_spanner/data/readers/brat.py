@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..chars import LINE_BY_LINE, CharSpan, TextOptions, document_to_sentences
@@ -14,6 +14,7 @@ from .files import open_bytes, read_text, text_lines
 
 _OFFSETS = r"[0-9]{1,15} [0-9]{1,15}"  # of no file on earth, so any number beyond is no offset
 _MENTION = re.compile(rf"(\S+) ({_OFFSETS}(?:;{_OFFSETS})*)")
+_KIND = re.compile(r"A[0-9]+\t[Mm]ention (T[0-9]+) (\S+)")  # as `write_brat` writes it
 _OTHER_LINES = {
     "R": "relation",
     "E": "event",
@@ -32,6 +33,7 @@ class _Mention:
     label: str
     fragments: list[tuple[int, int]]
     text: str
+    kind: str | None = None
 
 
 def read_brat(
@@ -102,12 +104,18 @@ def _documents(path: Path, report: ReadReport) -> list[Path]:
 
 
 def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
+    """The mentions of a document, with the kinds that attributes called `mention` give them."""
+    found: list[tuple[str, _Mention]] = []
+    kinds: dict[str, str] = {}
     for number, line in text_lines(path):
         if not line.strip():
             continue
         id, *fields = line.split("\t")
         where = f"{path}:{number} {short(id)[1:-1]}"
         match = _MENTION.fullmatch(fields[0].strip()) if fields else None
+        if (kind := _KIND.fullmatch(line)) and kind[1] not in kinds:
+            kinds[kind[1]] = kind[2]
+            continue
         if not line.startswith("T"):
             if match is None:
                 report.ignore(_OTHER_LINES.get(line[0], "line of an unknown kind"), f"{path}:{number}")
@@ -120,7 +128,10 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
                 "a tab and the text."
             )
         fragments = [(int(start), int(end)) for start, end in (part.split(" ") for part in match[2].split(";"))]
-        yield _Mention(where, match[1], fragments, fields[1] if len(fields) == 2 else "")
+        found.append((id, _Mention(where, match[1], fragments, fields[1] if len(fields) == 2 else "")))
+    report.ignore("attribute", str(path), len(kinds.keys() - {id for id, _ in found}))
+    for id, mention in found:
+        yield replace(mention, kind=kinds.get(id))
 
 
 def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str:
@@ -167,4 +178,4 @@ def _char_span(mention: _Mention, text: str, discontinuous: str, report: ReadRep
             report.lose("discontinuous mention", example)
             return None
         report.change("discontinuous mention, taken as a whole", example)
-    return CharSpan(start, end, mention.label, mention.where)
+    return CharSpan(start, end, mention.label, mention.where, mention.kind)

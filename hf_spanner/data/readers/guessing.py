@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from ..records import TOKEN_KEYS
 from ..tags import is_tag
 from .brat import brat_files
+from .cas import xmi_files
 from .files import CHUNK, json_records, open_bytes, plain_name
 from .tables import csv_form
 
@@ -18,7 +20,8 @@ JSON_SUFFIXES = {".jsonl", ".json", ".ndjson"}
 COLUMN_SUFFIXES = {".conll", ".bio", ".iob", ".iob1", ".iob2", ".bioes", ".bilou", ".tsv", ".txt", ".col"}
 BRAT_SUFFIXES = {".ann"}
 TABLE_SUFFIXES = {".parquet", ".arrow", ".csv"}
-DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES | TABLE_SUFFIXES
+NEIGHBOUR_SUFFIXES = {".spacy", ".xmi"}
+DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES | TABLE_SUFFIXES | NEIGHBOUR_SUFFIXES
 
 _RECORDS = 100  # looked at before the kind of JSON is decided
 _STUDIO_FIELDS = {"annotations", "completions", "annotator", "annotation_id", "lead_time"}
@@ -41,6 +44,10 @@ def decide_format(path: Path) -> tuple[str, str] | None:
         return "parquet", "it begins like a parquet file"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow", "it begins like an Arrow file"
+    if _is_docbin(head) or suffix == ".spacy":
+        return "docbin", "it is a DocBin of spaCy's" if _is_docbin(head) else "its name ends in .spacy"
+    if b"http://www.omg.org/XMI" in head or suffix == ".xmi":
+        return "cas", "it is XMI" if suffix != ".xmi" else "its name ends in .xmi"
     text = _text(head)
     looks_like_columns = _has_tags(text)
     if text.startswith(("{", "[")) and not (looks_like_columns and suffix not in JSON_SUFFIXES):
@@ -67,7 +74,16 @@ def _decide_folder(path: Path) -> tuple[str, str] | None:
         return "arrow", "the folder was written by save_to_disk"
     if next(brat_files(path, ".ann"), None) is not None:
         return "brat", "the folder holds .ann files"
+    if xmi_files(path):
+        return "cas", "the folder holds .xmi files"
     return None
+
+
+def _is_docbin(head: bytes) -> bool:
+    """Whether this is packed as a DocBin is, and begins as one does."""
+    with suppress(zlib.error):
+        return b"\xa7version" in zlib.decompressobj().decompress(head, 64)
+    return False
 
 
 def _decide_text(text: str, suffix: str, looks_like_columns: bool) -> tuple[str, str] | None:
