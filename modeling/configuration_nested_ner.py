@@ -75,7 +75,8 @@ class NestedNerConfig(PreTrainedConfig):
         max_subwords: the encoder's window in sub-words, special tokens included. Longer texts are read in several,
             overlapping windows.
         word_pooling: how a word's vector is made from its sub-words: `"max"`, `"mean"` or `"first"`.
-        word_splitter: how raw text is cut into words: `"compound"`, `"fine"` or `"whitespace"` (see `words.py`).
+        word_splitter: how raw text is cut into words: `"compound"`, `"fine"`, `"bert"` or `"whitespace"` (see
+            `words.py`).
         overlap: which predictions may stand together: `"flat"`, `"nested"` (no crossing) or `"any"`.
         threshold: the least score of a prediction: one number, a dict by type or kind of mention (`person:name`), or
             None (it must beat "none").
@@ -101,6 +102,7 @@ class NestedNerConfig(PreTrainedConfig):
             `α·L_seq + (1-α)·L_span`.
         predict_from: `"span"` or `"seq"`: which head of a bundled model predicts.
         use_crf: whether the tagging head ends in a linear-chain CRF.
+        tag_scheme: `"BIO"` or `"BIOES"`: the tags of the tagging head.
         loss_reduction: `"span"`, the mean over the spans (of a tagging head: the words) of a batch, or `"sentence"`:
             their sum, averaged over sentences. With batches of similar length the former weighs a span of a short
             sentence many times more.
@@ -145,6 +147,7 @@ class NestedNerConfig(PreTrainedConfig):
     bundle_weight: float | None = None
     predict_from: str = "span"
     use_crf: bool = False
+    tag_scheme: str = "BIO"
     loss_reduction: str = "span"
     int8_embeddings: bool = False
 
@@ -172,6 +175,7 @@ class NestedNerConfig(PreTrainedConfig):
         self.check_choice("word_splitter", SPLITTERS)
         self.check_choice("predict_from", ("span", "seq"))
         self.check_choice("loss_reduction", ("span", "sentence"))
+        self.check_choice("tag_scheme", ("BIO", "BIOES"))
         for name, least in (("max_span_length", 1), ("max_subwords", 1), ("context_sentences", 0)):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < least):

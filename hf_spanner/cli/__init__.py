@@ -30,6 +30,7 @@ COMMANDS = (
         "hf_spanner.cli.convert",
         "convert annotated data: JSON Lines, brat, CoNLL, spaCy, CAS, Label Studio",
     ),
+    Command("import", "hf_spanner.cli.import_flat", "make a flat tagger of transformers a seq_ner model"),
     Command("inspect", "hf_spanner.cli.inspect", "look at annotated data first: size, leaks, reach, inconsistencies"),
     Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),
     Command("report", "hf_spanner.cli.report", "understand a model's results: one HTML page, JSON and Markdown"),

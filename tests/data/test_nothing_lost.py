@@ -19,7 +19,10 @@ OURS = Path(hf_spanner.__file__).parent
 # Losses of something else than an entity, for these are no entities that a file holds.
 _TEXTS = {"text without an .ann file", "task without an annotation"}
 # What an error is about as a whole, so that no line can be named.
-_WHOLE_FILES = r"cut short or damaged|damaged or no table|damaged or no DocBin|CAS|damaged or no CAS|Cannot guess|A layer mixes|has no|holds no|found the columns|column '"
+_WHOLE_FILES = (
+    r"cut short or damaged|damaged or no (?:table|DocBin)|the CAS is damaged|its CAS |there is no TypeSystem"
+    r"|Cannot guess|A layer mixes|has no|holds no|found the columns|column '"
+)
 
 
 def read(path, format):
