@@ -117,7 +117,9 @@ def _decide_json(path: Path, is_list: bool) -> tuple[str, str]:
         tokens = next((record[key] for key in TOKEN_KEYS if key in record), None)
         if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):  # Prodigy's are objects
             return "spert" if is_list else "jsonl", f"{shape} with a list of words"
-        if ("data" in record and "annotations" in record) or any(map(_is_region, _items(record))):
+        if ("data" in record and record.keys() & {"annotations", "predictions"}) or any(
+            map(_is_region, _items(record))
+        ):
             return "label-studio", f"{shape} with the tasks or regions of Label Studio"
         if any("start_offset" in item for item in _items(record)):
             return "doccano", f"{shape} with 'start_offset'"

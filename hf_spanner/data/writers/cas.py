@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,7 @@ def write_cas(sentences: Iterable[Sentence], folder: str | Path) -> list[Path]:
     There is no place for ids, part-of-speech tags and sentences without words.
     """
     cassis = needed("cassis", "cas", "Writing CAS XMI")
-    types = cassis.load_dkpro_core_typesystem()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        types.create_feature(types.get_type(NAMED_ENTITY), "mention", "uima.cas.String")
+    types = _types()
     folder = Path(folder)
     used: set[str] = set()
     written = []
@@ -42,6 +39,14 @@ def write_cas(sentences: Iterable[Sentence], folder: str | Path) -> list[Path]:
             file.write(content if name else types.to_xml())
         written += [folder / name] if name else []
     return written
+
+
+@cache
+def _types() -> Any:
+    """DKPro's types, with kinds of mention."""
+    types = needed("cassis", "cas", "Writing CAS XMI").load_dkpro_core_typesystem()
+    types.create_feature(types.get_type(NAMED_ENTITY), "mention", "uima.cas.String")
+    return types
 
 
 def _as_cas(sentences: list[Sentence], cassis: Any, types: Any) -> str:
