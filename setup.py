@@ -37,10 +37,13 @@ extras = {
     "serve": ["fastapi", "uvicorn", "httptools"],
     "ray": ["ray[data]"],
     "spark": ["pyspark", "pandas"],
+    "spacy": ["spacy>=3.7"],
+    "cas": ["dkpro-cassis>=0.10"],
     "docs": ["mkdocs-material", "mkdocstrings[python]", "latex2mathml"],
 }
 # The tests of those extras; of Ray and Spark where they are installed.
-extras["dev"] += ["matplotlib", "optuna", "peft", *extras["onnx"], *extras["serve"], *extras["docs"]]
+extras["dev"] += ["matplotlib", "optuna", "peft"]
+extras["dev"] += [*extras["onnx"], *extras["serve"], *extras["spacy"], *extras["cas"], *extras["docs"]]
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(
@@ -86,7 +89,10 @@ setup(
         "scipy",
     ],
     extras_require=extras,
-    entry_points={"console_scripts": ["hf-spanner = hf_spanner.cli:main"]},
+    entry_points={
+        "console_scripts": ["hf-spanner = hf_spanner.cli:main"],
+        "spacy_factories": ["hf_spanner = hf_spanner.spacy_pipe:make_nested_ner"],
+    },
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Developers",

@@ -104,11 +104,7 @@ def find_device(name: str | torch.device) -> torch.device:
 def load_config(name: str, revision: str | None = None, token: str | None = None, **config: Any) -> NestedNerConfig:
     """The configuration of a trained model, with some fields overridden; or a sentence that says what is missing."""
     name = folder_of(name)
-    folder = Path(name)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise FileNotFoundError(f"{name} has no config.json: it is not the folder of a trained model.")
-    if not folder.is_dir() and (folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))):
-        raise FileNotFoundError(f"There is no model folder {name!r}.")
+    check_place(name)
     with in_one_sentence(name, revision):
         check_config(name, revision=revision, token=token)
         saved = AutoConfig.from_pretrained(name, revision=revision, token=token, trust_remote_code=False, **config)
@@ -119,6 +115,15 @@ def load_config(name: str, revision: str | None = None, token: str | None = None
             )
         saved.thresholds(saved.threshold)
     return saved
+
+
+def check_place(name: str) -> None:
+    """Refuse what is neither the folder of a model nor may be a model on the Hub."""
+    folder = Path(name)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise FileNotFoundError(f"{name} has no config.json: it is not the folder of a trained model.")
+    if not folder.is_dir() and (folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))):
+        raise FileNotFoundError(f"There is no model folder {name!r}.")
 
 
 def _load_model(

@@ -76,7 +76,8 @@ class NestedNerConfig(PreTrainedConfig):
             overlapping windows.
         max_word_subwords: how many sub-words of a word are read, its first; None for all. (The authors of DSpERT: 5.)
         word_pooling: how a word's vector is made from its sub-words: `"max"`, `"mean"` or `"first"`.
-        word_splitter: how raw text is cut into words: `"compound"`, `"fine"` or `"whitespace"` (see `words.py`).
+        word_splitter: how raw text is cut into words: `"compound"`, `"fine"`, `"bert"` or `"whitespace"` (see
+            `words.py`).
         overlap: which predictions may stand together: `"flat"`, `"nested"` (no crossing) or `"any"`.
         threshold: the least score of a prediction: one number, a dict by type or kind of mention (`person:name`), or
             None (it must beat "none").
@@ -109,6 +110,7 @@ class NestedNerConfig(PreTrainedConfig):
         crf_loss: `"word"`, the CRF's negative log-likelihood by word, as large as a softmax's loss; or `"sentence"`,
             of a sentence as a whole (Eq. 10 of Ji et al.), as many times larger as sentences have words. With n words
             a sentence α then weighs the tags of a bundle as α·n / (α·n + 1 - α) does by word: 0.1 as 0.7 of 20 words.
+        tag_scheme: `"BIO"` or `"BIOES"`: the tags of the tagging head.
         loss_reduction: `"span"`, the mean over the spans (of a tagging head: the words) of a batch, or `"sentence"`:
             their sum, averaged over sentences. With batches of similar length the former weighs a span of a short
             sentence many times more.
@@ -160,6 +162,7 @@ class NestedNerConfig(PreTrainedConfig):
     predict_from: str = "span"
     use_crf: bool = False
     crf_loss: str = "word"
+    tag_scheme: str = "BIO"
     loss_reduction: str = "span"
     distil_weight: float = 0.5
     distil_temperature: float = 1.0
@@ -190,6 +193,7 @@ class NestedNerConfig(PreTrainedConfig):
         self.check_choice("predict_from", ("span", "seq"))
         self.check_choice("loss_reduction", ("span", "sentence"))
         self.check_choice("crf_loss", ("word", "sentence"))
+        self.check_choice("tag_scheme", ("BIO", "BIOES"))
         at_least = {"max_span_length": 1, "max_subwords": 1, "max_word_subwords": 1, "context_sentences": 0}
         for name, least in at_least.items():
             value = getattr(self, name)

@@ -52,7 +52,7 @@ class NestedNerOutput(ModelOutput):
         loss: if `entities` were given: the sum of
         losses: its terms by name, weighted.
         logits: the approach's own; for span approaches `(B, T, K, m + 1)` on the grid of `spans.py`, class 0 = none.
-        tag_logits: `(B, T, 2m + 1)` of the tagging head, if there is one.
+        tag_logits: `(B, T, 2m + 1)` of the tagging head, if there is one; 4m + 1 with `tag_scheme="BIOES"`.
         num_words: `(B,)`, so that the output can be decoded by itself.
         span_representations: pre-logit vectors of the spans, where an approach has them and they were asked for; NaN
             for spans of words that are out of its reach in sub-words.
@@ -146,9 +146,8 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             self.encoder.set_input_embeddings(Int8Embedding(table.num_embeddings, table.embedding_dim))
         self.tagger: TaggingHead | None = None
         if "seq" in config.heads:
-            self.tagger = TaggingHead(
-                config.hidden_size, len(config.labels), config.dropout, config.use_crf, config.crf_loss
-            )
+            size, labels, tags = config.hidden_size, len(config.labels), config.tag_scheme
+            self.tagger = TaggingHead(size, labels, config.dropout, config.use_crf, tags, config.crf_loss)
 
     def make_encoder(self, config: Any) -> Any:
         """The encoder with random weights; its output has `last_hidden_state (B, S, d)`."""

@@ -7,7 +7,8 @@ from .tagging import TaggingHead
 
 
 class SeqNerConfig(NestedNerConfig):
-    """SeqNER: an affine map from each word to BIO tags, with softmax or (`use_crf=True`) a linear-chain CRF.
+    """SeqNER: an affine map from each word to BIO tags (`tag_scheme="BIOES"`: to these), with softmax or
+    (`use_crf=True`) a linear-chain CRF.
 
     Tags cannot say nesting: the outermost entities are learnt and found, inner ones are out of reach. Any length is
     in reach.

@@ -1,6 +1,7 @@
-"""Sequence labelling: BIO tags, a linear-chain CRF and the head that any approach can carry.
+"""Sequence labelling: BIO or BIOES tags, a linear-chain CRF and the head that any approach can carry.
 
-Tag ids: 0 = O, `1 + 2·label` = B-label, `2 + 2·label` = I-label.
+Tag ids: 0 = O; in BIO `1 + 2·label` = B-label, `2 + 2·label` = I-label; in BIOES `1 + 4·label` = B-label, then I-, E-
+(the last word of several) and S-label (an entity of one word).
 """
 
 import torch
@@ -8,6 +9,8 @@ from torch import nn
 
 from .decoding import Entity
 from .losses import Gold, cross_entropy, exclude, reduce_loss
+
+SCHEMES = {"BIO": "BI", "BIOES": "BIES"}  # the prefixes of each, in the order of the ids
 
 
 def bio_tags(entities: torch.Tensor, length: int) -> torch.Tensor:
@@ -32,22 +35,36 @@ def bio_tags(entities: torch.Tensor, length: int) -> torch.Tensor:
     return tags
 
 
-def bio_entities(tags: list[int], scores: list[float], labels: list[str]) -> list[Entity]:
-    """Entities of one sentence's tags; tolerant: I-X after O or after another type opens a new entity.
+def bioes_tags(tags: torch.Tensor) -> torch.Tensor:
+    """BIO tag ids `(B, T)` as those of BIOES."""
+    label, inside = (tags - 1) // 2, (tags - 1) % 2  # inside: 1 for I
+    following = torch.cat([tags[:, 1:], tags.new_zeros(len(tags), 1)], dim=1)
+    goes_on = following == 2 + 2 * label
+    prefix = torch.where(goes_on, inside, 3 - inside)  # B, I, E, S
+    return torch.where(tags > 0, 1 + 4 * label + prefix, 0)
+
+
+def tag_entities(tags: list[int], scores: list[float], labels: list[str], scheme: str = "BIO") -> list[Entity]:
+    """Entities of one sentence's tags; tolerant: I-X after O or after another type opens a new entity, and one that
+    lacks its E ends where it ends.
 
     An entity's score is the mean of its words' scores.
     """
+    prefixes = SCHEMES[scheme]
     entities: list[Entity] = []
     start: int | None = None
     open_label: int | None = None
+    ended = False  # by the tag before
     for i, tag in enumerate([*tags, 0]):
-        label = (tag - 1) // 2 if tag > 0 else None
-        if start is not None and open_label is not None and (label != open_label or tag % 2 == 1):
+        label = (tag - 1) // len(prefixes) if tag > 0 else None
+        prefix = prefixes[(tag - 1) % len(prefixes)] if tag > 0 else "O"
+        if start is not None and open_label is not None and (label != open_label or prefix in "BS" or ended):
             score = sum(scores[start:i]) / (i - start)
             entities.append(Entity(start, i, labels[open_label], score))
             start = None
         if label is not None and start is None:
             start, open_label = i, label
+        ended = prefix in "ES"
     return entities
 
 
@@ -117,20 +134,37 @@ class CRF(nn.Module):
 
 
 class TaggingHead(nn.Module):
-    """SeqNER (Eq. 5 of Ji et al., 2022): one affine map from a word to 2m + 1 BIO tags, then softmax or a CRF.
+    """SeqNER (Eq. 5 of Ji et al., 2022): one affine map from a word to 2m + 1 BIO tags (or 4m + 1 of BIOES), then
+    softmax or a CRF.
 
     It is a whole model in `seq_ner`, and the second head of any bundled span approach.
     """
 
-    def __init__(self, hidden_size: int, num_labels: int, dropout: float, crf: bool, crf_loss: str = "word"):
+    def __init__(
+        self,
+        hidden_size: int,
+        num_labels: int,
+        dropout: float,
+        crf: bool,
+        scheme: str = "BIO",
+        crf_loss: str = "word",
+    ):
         super().__init__()
+        self.scheme = scheme
+        self.tags_a_label = len(SCHEMES[scheme])
+        num_tags = self.tags_a_label * num_labels + 1
         self.dropout = nn.Dropout(dropout)
-        self.classifier = nn.Linear(hidden_size, 2 * num_labels + 1)
-        self.crf = CRF(2 * num_labels + 1) if crf else None
+        self.classifier = nn.Linear(hidden_size, num_tags)
+        self.crf = CRF(num_tags) if crf else None
         self.crf_loss = crf_loss
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
-        return self.classifier(self.dropout(words))  # (B, T, 2m + 1)
+        return self.classifier(self.dropout(words))  # (B, T, 2m + 1), or 4m + 1
+
+    def gold_tags(self, entities: torch.Tensor, length: int) -> torch.Tensor:
+        """The tag ids `(B, T)` of the outermost of `entities` `(B, E, 3)`."""
+        tags = bio_tags(entities, length)
+        return bioes_tags(tags) if self.scheme == "BIOES" else tags
 
     def loss(
         self,
@@ -142,11 +176,11 @@ class TaggingHead(nn.Module):
         """The cross entropy of the words, or the CRF's negative log-likelihood: its mean over words, or (by
         `"sentence"`, or of a CRF with `crf_loss="sentence"`: Eq. 10 of Ji et al.) its sum over those of a sentence
         averaged over sentences. Labels that a sentence is not annotated with take no part."""
-        tags = bio_tags(gold.entities, logits.size(1))
+        tags = self.gold_tags(gold.entities, logits.size(1))
         annotated_labels = gold.annotated_labels
         if annotated_labels is not None:
             outside = annotated_labels.new_ones(len(logits), 1)
-            possible = torch.cat([outside, annotated_labels.repeat_interleave(2, dim=1)], dim=1)
+            possible = torch.cat([outside, annotated_labels.repeat_interleave(self.tags_a_label, dim=1)], dim=1)
             logits = exclude(logits, possible.unsqueeze(1))
         if self.crf is not None:
             total = self.crf.nll(logits, tags, mask).sum()
@@ -167,5 +201,6 @@ class TaggingHead(nn.Module):
             tags = probabilities.argmax(-1) * mask
         scores = probabilities.gather(2, tags.unsqueeze(2)).squeeze(2)
         limits = {label: limit or 0.0 for label, limit in zip(labels, thresholds, strict=True)}
-        found = [bio_entities(t, s, labels) for t, s in zip(tags.tolist(), scores.tolist(), strict=True)]
+        sentences = zip(tags.tolist(), scores.tolist(), strict=True)
+        found = [tag_entities(t, s, labels, self.scheme) for t, s in sentences]
         return [[entity for entity in row if entity.score >= limits[entity.label]] for row in found]

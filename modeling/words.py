@@ -20,10 +20,17 @@ _COMPOUND = "|".join(
         _REST,
     ]
 )
+# Ideographs that BERT's tokenizer takes one by one; kana and hangul are none of them.
+_IDEOGRAPH = (
+    r"\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
+    r"\U0002b920-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f"
+)
+_BERT_ALONE = rf"{_IDEOGRAPH}\p{{P}}$+<=>^`|~"
 SPLITTERS = {
     "whitespace": rf"{_VISIBLE}+",
     "compound": _COMPOUND,
     "fine": rf"{_WORD}|{_REST}",
+    "bert": rf"[{_BERT_ALONE}]|[^\s\x1c-\x1f{_BERT_ALONE}]+",
 }
 
 
@@ -40,6 +47,7 @@ def split_words(text: str, splitter: str = "compound") -> list[tuple[int, int]]:
     - `"whitespace"`: only white space separates words.
     - `"compound"`: punctuation stands alone, but compounds, numbers, abbreviations stay whole (`IL-2`, `3.5`, `U.S.`).
     - `"fine"`: every punctuation mark and hyphen stands alone (`IL`, `-`, `2`).
+    - `"bert"`: as BERT's tokenizer cuts a text before it makes sub-words; symbols such as € are part of a word.
 
     The name is part of a model's configuration, so that training and inference agree.
 

@@ -34,7 +34,7 @@ from hf_spanner.data import entities_to_tags, label_names
 from hf_spanner.evaluation.predictions import read_predictions
 from hf_spanner.metrics import score_entities
 from hf_spanner.modeling.decoding import Entity, resolve_overlaps
-from hf_spanner.modeling.tagging import bio_entities
+from hf_spanner.modeling.tagging import tag_entities
 from hf_spanner.training.settings import BATCH, PACES
 
 TAGGER = "transformers' token classification"
@@ -87,7 +87,7 @@ def tagger(data: str, size: int, seed: int, encoder: str, folder: Path, test: in
     found = []
     for scores, labels in zip(prediction.predictions, prediction.label_ids, strict=True):
         best = scores[labels != -100].argmax(-1).tolist()
-        found.append(bio_entities(best, [1.0] * len(best), label_names(splits)))
+        found.append(tag_entities(best, [1.0] * len(best), label_names(splits)))
     shutil.rmtree(folder / "tagger", ignore_errors=True)
     score = score_entities(found, [sentence["entities"] for sentence in gold])
     return {

@@ -49,6 +49,7 @@ DIFFUSION = {"max_span_length": None, "num_noisy_spans": 20, "ffn_size": 64, "th
 
 ROWS = [
     Row("seq_ner", "seq_ner", nested=False),
+    Row("seq_ner-bioes", "seq_ner", {"tag_scheme": "BIOES"}, nested=False),
     Row("seq_ner-crf", "seq_ner", {"use_crf": True}, nested=False),
     Row("span_ner", "span_ner"),
     Row("span_ner-boundary", "span_ner", {"span_representation": "boundary", "max_negatives": None}),

@@ -14,7 +14,6 @@ import hf_spanner
 from hf_spanner.building.relabelling import Origin, find_origins, relabel
 from hf_spanner.evaluation.predicting import predict_sentences
 from hf_spanner.modeling.reading import pad_batch
-from hf_spanner.modeling.tagging import bio_tags
 
 
 @pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
@@ -99,7 +98,7 @@ def test_the_losses_of_a_bundled_model_are_alpha_of_the_tags_and_the_rest_of_the
     torch.manual_seed(1)
     logits = model(**batch).tag_logits
     words = torch.arange(logits.size(1)) < batch["num_words"].unsqueeze(1)
-    tags = bio_tags(batch["entities"], logits.size(1))
+    tags = model.tagger.gold_tags(batch["entities"], logits.size(1))
     if model.config.use_crf:
         sequence = model.tagger.crf.nll(logits, tags, words).sum()
     else:
@@ -293,8 +292,9 @@ def test_labels_that_a_sentence_is_not_annotated_with_take_no_part_in_its_loss(r
         (gradient,) = torch.autograd.grad(output.loss, model.output_bias)
         assert gradient[other + 1] == 0 and gradient.abs().sum() > 0
         return
-    if model.heads == ("seq",):  # O, then B and I of each label
-        classes = [1 + 2 * other, 2 + 2 * other]
+    if model.heads == ("seq",):  # O, then B and I (E and S) of each label
+        each = model.tagger.tags_a_label
+        classes = list(range(1 + each * other, 1 + each * (other + 1)))
     else:
         classes = [other if model.config.multi_label else other + 1]
     by_class = gradient.abs().flatten(1, -2).sum(1)  # (2, classes)

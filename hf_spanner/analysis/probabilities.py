@@ -105,14 +105,21 @@ def _of_grid(logits: torch.Tensor, entities: torch.Tensor, multi_label: bool) ->
 
 
 def _of_tags(model, output, entities: torch.Tensor) -> np.ndarray:
-    """The product of p(B-X), p(I-X), ... and of no I-X behind the span: exact for a softmax, near enough for a CRF."""
+    """The product of p(B-X), p(I-X), ... and of no I-X behind the span: exact for a softmax, near enough for a CRF.
+    In BIOES, where E-X and S-X say the end, of p(B-X), p(I-X), ..., p(E-X), or p(S-X)."""
     logits, crf = output.tag_logits, model.tagger.crf
     mask = torch.arange(logits.size(1), device=logits.device) < output.num_words.unsqueeze(1)
     tags = (logits.float().softmax(-1) if crf is None else crf.marginals(logits, mask)).cpu()  # (B, T, 2m + 1)
-    begin, inside = tags[..., 1::2], tags[..., 2::2]  # (B, T, m)
+    each = model.tagger.tags_a_label
+    begin, inside = tags[..., 1::each], tags[..., 2::each]  # (B, T, m)
     result = torch.full((*entities.shape[:2], begin.size(-1)), torch.nan)
     for b, e in (entities[..., 0] >= 0).nonzero().tolist():
         start, end, _ = entities[b, e].tolist()
+        if model.tagger.scheme == "BIOES":
+            last, single = tags[b, end - 1, 3::4], tags[b, start, 4::4]
+            several = begin[b, start] * inside[b, start + 1 : end - 1].prod(0) * last
+            result[b, e] = single if end - start == 1 else several
+            continue
         product = begin[b, start] * inside[b, start + 1 : end].prod(0)
         goes_on = inside[b, end] if end < output.num_words[b] else 0.0
         result[b, e] = product * (1 - goes_on)

@@ -30,7 +30,12 @@ COMMANDS = (
         "data", "hf_spanner.cli.data", "get the papers' corpora: list them, convert your copy, compare its counts"
     ),
     Command("serve", "hf_spanner.cli.serve", "answer requests over HTTP with a model"),
-    Command("convert", "hf_spanner.cli.convert", "convert annotated data to JSON Lines or brat"),
+    Command(
+        "convert",
+        "hf_spanner.cli.convert",
+        "convert annotated data: JSON Lines, brat, CoNLL, spaCy, CAS, Label Studio",
+    ),
+    Command("import", "hf_spanner.cli.import_flat", "make a flat tagger of transformers a seq_ner model"),
     Command("inspect", "hf_spanner.cli.inspect", "look at annotated data first: size, leaks, reach, inconsistencies"),
     Command("export", "hf_spanner.cli.export", "write a model for ONNX Runtime, fast on a CPU, in float32 or int8"),
     Command("push", "hf_spanner.cli.push", "upload a model with its card, recipe and results to the Hub"),
@@ -46,7 +51,8 @@ COMMANDS = (
 OPTIONAL = {
     "peft": "hf_spanner[peft]",
     "matplotlib": "hf_spanner[plots]",
-    "spacy": "spacy",
+    "spacy": "hf_spanner[spacy]",
+    "cassis": "hf_spanner[cas]",
     "optuna": "hf_spanner[tune]",
     "scipy": "scipy",
     "onnx": "hf_spanner[onnx]",

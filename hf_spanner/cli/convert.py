@@ -1,4 +1,4 @@
-"""Convert annotated data from any format that the package reads to JSON Lines or brat."""
+"""Convert annotated data from any format that the package reads to any that it writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ..data import READERS, WRITERS, find_splits, read_file, statistics
 from ..data.chars import ON_MISALIGNED, SPLIT_SENTENCES
 from ..data.readers.brat import DISCONTINUOUS
 from ..data.readers.files import plain_name
+from ..data.readers.own_words import OWN
 from ..data.reshaping import OVERLAPS, remove_overlaps
+from ..data.writers import ENDINGS
 from .options import make_parser, parse_with_data, say
 
 EPILOG = """\
@@ -19,13 +21,15 @@ examples:
   hf-spanner convert corpus.jsonl brat/ --to brat
   hf-spanner convert brat/ corpus.jsonl --discontinuous hull --splitter whitespace
   hf-spanner convert ace04/ ace04_flat/ --overlap flat
+  hf-spanner convert corpus.jsonl corpus.spacy --to docbin        for spaCy
+  hf-spanner convert inception-export/ corpus.jsonl --layer webanno.custom.Entity
 """
 
 
 def main(argv: list[str] | None = None) -> int:
     """Convert, and print what was kept and what was not."""
     arguments = parse_with_data(
-        _parser(), argv, "OUTPUT", explain="OUTPUT: a file or folder for jsonl, a folder for brat"
+        _parser(), argv, "OUTPUT", explain="OUTPUT: a folder for brat and cas, else a file or folder"
     )
     options = dict(vars(arguments))
     source, target = Path(options.pop("data")), Path(options.pop("output"))
@@ -48,9 +52,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _destination(target: Path, name: str, to: str, one: bool) -> Path:
-    if to == "brat":
+    if to not in ENDINGS:
         return target if one else target / name
-    return target if one and not target.is_dir() else target / f"{name}.jsonl"
+    return target if one and not target.is_dir() else target / (name + ENDINGS[to])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,10 +72,17 @@ def _parser() -> argparse.ArgumentParser:
     reader = parser.add_argument_group("reader options", argument_default=argparse.SUPPRESS)
     reader.add_argument("--splitter", help="how text is cut into words: compound, fine or whitespace")
     reader.add_argument("--on-misaligned", choices=ON_MISALIGNED, help="a boundary inside a word")
-    reader.add_argument("--split-sentences", choices=SPLIT_SENTENCES, help="where a text is cut into sentences")
+    reader.add_argument(
+        "--split-sentences", choices=[*SPLIT_SENTENCES, OWN], help="where a text is cut into sentences"
+    )
     reader.add_argument("--discontinuous", choices=DISCONTINUOUS, help="brat mentions of several fragments")
     reader.add_argument("--no-check-text", dest="check_text", action="store_false", help="trust offsets, not texts")
     reader.add_argument("--text-key", help="the field that holds the text")
+    reader.add_argument("--predictions", action="store_true", help="Label Studio: what models predicted")
+    reader.add_argument("--spans-key", help="DocBin: the group of spans to read (default: all)")
+    reader.add_argument("--ents", action="store_true", help="DocBin: read doc.ents in addition to the spans")
+    reader.add_argument("--layer", help="CAS: the type of the annotations that are entities")
+    reader.add_argument("--feature", help="CAS: the feature that holds the label")
     reader.add_argument("--end-inclusive", action="store_true", help="word spans name their last word")
     reader.add_argument("--token-column", type=int, help="column of the words, from 0")
     reader.add_argument("--tag-columns", type=int, nargs="+", help="columns of the tags, from 0")

@@ -12,7 +12,8 @@ from ..data.corpora.comparing import compare, comparison_table
 from ..data.corpora.preparing import prepare
 from ..data.describe import statistics
 from ..data.reshaping import OVERLAPS
-from ..data.writers import write_jsonl, write_text
+from ..data.writers import write_jsonl
+from ..data.writers.files import write_text
 from .options import make_parser, say
 
 EPILOG = """\

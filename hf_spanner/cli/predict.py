@@ -11,10 +11,13 @@ from typing import Any, TextIO
 
 from transformers.utils import logging
 
+from .. import __version__
 from ..bulk.parts import Parts
 from ..bulk.reading import Reading, read_records
 from ..bulk.running import Summary, predict_bulk
 from ..bulk.sources import Record, Source, as_json, open_source, stream_source, texts_source
+from ..data.chars import CharSpan
+from ..data.writers.label_studio import json_list, prediction_task
 from ..default import folder_of
 from ..harmless import harmless
 from ..hub.publishing import find
@@ -37,12 +40,15 @@ examples:
   hf-spanner predict "the mayor of New York"
   hf-spanner predict --model runs/litbank "the mayor of New York"
   hf-spanner predict --model runs/litbank --file chapter.txt
+  hf-spanner predict --file sentences.txt --lines --format label-studio --output tasks.json
   cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
   hf-spanner predict --input corpus.jsonl.gz --output entities.parquet --workers 4
   hf-spanner predict --input corpus.jsonl.gz --output entities.parquet --workers 4 --resume
 
 A line of JSON Lines is {"text", "entities"}; an entity has entity_group, score, word, start and end, counted in
-characters of that text. Text is UTF-8. Exit code 3: all was read, but for lines that were set aside.
+characters of that text. Text is UTF-8. With --format label-studio it is a list of tasks with pre-annotations, to be
+imported into a project whose tags are called label and text, as in Label Studio's template for named entities.
+Exit code 3: all was read, but for lines that were set aside.
 """
 SET_ASIDE = 3  # the exit code if there were lines that could not be read
 
@@ -63,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     if args.output and not Path(args.output).absolute().parent.is_dir():
         raise FileNotFoundError(f"--output {args.output}: its folder does not exist.")
-    by_lines = args.file not in (None, "-") and args.lines and args.output and args.format != "view"
+    by_lines = args.file not in (None, "-") and args.lines and args.output and args.format in (None, "jsonl")
     if args.input is not None or by_lines:
         return bulk(args, parser, reading)
     for name in ("text_column", "entities_column", "workers", "resume", "overwrite", "whole_files", "split"):
@@ -78,8 +84,8 @@ def bulk(args: argparse.Namespace, parser: argparse.ArgumentParser, reading: Rea
         parser.error("give texts, --file or --input, one of them.")
     if args.output is None:
         parser.error("--input needs --output FILE.jsonl or FILE.parquet.")
-    if args.format == "view":
-        parser.error("--format view is for people, and --input for files: look at a few texts of it.")
+    if args.format not in (None, "jsonl"):
+        parser.error(f"--format {args.format} is for a few texts, and --input for files: leave it out.")
     name = args.file if args.input is None else args.input
     check_other_file(args.output, name)
     kind = "file" if args.whole_files else "txt" if args.input is None else None
@@ -106,14 +112,31 @@ def say_what_was_done(done: Summary, output: str) -> None:
 def stream(args: argparse.Namespace, source: Source, reading: Reading) -> int:
     """Texts, a file or standard input, to a terminal or a file, as they come; what cannot be read is said."""
     predictor, bad = reading.predictor(), 0
+
+    def answers() -> Iterator[list[dict[str, Any]]]:
+        nonlocal bad
+        for records in read_ahead(source, args.batch_size):
+            rows, aside = read_records(predictor, reading, records)
+            yield rows
+            for line in aside:
+                told = f"{line['file']}, line {line['line']}, is set aside: {line['reason']}."
+                print(f"hf-spanner predict: {harmless(told)}", file=sys.stderr)
+            bad += len(aside)
+
     with open_output(args.output) as out:
         view = args.format == "view" or (args.format is None and out.isatty())
         color = args.color == "always" or (args.color == "auto" and use_color(out))
         if hasattr(out, "reconfigure"):  # JSON Lines are UTF-8 wherever they are; a terminal shows what it can
             out.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
         labels = [reading.options.get("label_map", {}).get(label, label) for label in predictor.ner.model.config.types]
-        for records in read_ahead(source, args.batch_size):
-            rows, aside = read_records(predictor, reading, records)
+        if args.format == "label-studio":
+            by = f"{args.model} (hf_spanner {__version__})"
+            for piece in json_list(
+                studio_task(row["text"], row["entities"], by) for rows in answers() for row in rows
+            ):
+                out.write(piece)
+            return SET_ASIDE if bad else 0
+        for rows in answers():
             for row in rows:
                 if view:
                     out.write(render(row["text"], row["entities"], color=color, labels=labels) + "\n")
@@ -121,10 +144,6 @@ def stream(args: argparse.Namespace, source: Source, reading: Reading) -> int:
                 else:
                     out.write(as_json(row) + "\n")
             out.flush()
-            for line in aside:
-                told = f"{line['file']}, line {line['line']}, is set aside: {line['reason']}."
-                print(f"hf-spanner predict: {harmless(told)}", file=sys.stderr)
-            bad += len(aside)
     return SET_ASIDE if bad else 0
 
 
@@ -148,7 +167,9 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--lines", action="store_true", help="every line of the file is a text, empty ones too")
     parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
     parser.add_argument("--output", help="write to this file; with --input .jsonl or .parquet")
-    parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
+    parser.add_argument(
+        "--format", choices=["view", "jsonl", "label-studio"], help="default: view on a terminal, else jsonl"
+    )
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
     parser.add_argument(
         "--labels",
@@ -254,3 +275,9 @@ def label_list(model: str) -> str:
 def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:
     """The file to write to, or standard output."""
     return contextlib.nullcontext(sys.stdout) if path is None else Path(path).open("w", encoding="utf-8")
+
+
+def studio_task(text: str, entities: list[dict], model_version: str) -> dict[str, Any]:
+    """The text and its entities as a task of Label Studio's."""
+    spans = [CharSpan(e["start"], e["end"], e["entity_group"], mention=e.get("mention")) for e in entities]
+    return prediction_task(text, spans, [e["score"] for e in entities], model_version)

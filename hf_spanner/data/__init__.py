@@ -13,7 +13,15 @@ from .readers import READERS, guess_format, read_file
 from .reshaping import join_corpora, join_sentences, join_to_size, resplit_words
 from .schema import Entity, ReadReport, Sentence, check_sentence, features
 from .tags import detect_scheme, entities_to_tags, tags_to_entities
-from .writers import WRITERS, write_brat, write_jsonl
+from .writers import (
+    WRITERS,
+    write_brat,
+    write_cas,
+    write_conll,
+    write_docbin,
+    write_jsonl,
+    write_label_studio,
+)
 
 __all__ = [
     "READERS",
@@ -42,5 +50,9 @@ __all__ = [
     "suggest_overlap",
     "tags_to_entities",
     "write_brat",
+    "write_cas",
+    "write_conll",
+    "write_docbin",
     "write_jsonl",
+    "write_label_studio",
 ]

@@ -74,14 +74,17 @@ def chars_to_words(
     report: ReadReport,
     on_misaligned: str = "expand",
     where: str = "",
+    words: list[tuple[int, int]] | None = None,
 ) -> tuple[list[str], list[Entity]]:
     """Cut `text` into words and express `char_spans` in them; `TextOptions` explains the options.
 
-    White space at the ends of a mention is trimmed; nothing is lost by that.
+    White space at the ends of a mention is trimmed; nothing is lost by that. A text that brings its own `words`, as
+    (start, end), keeps them.
     """
     _choose("on_misaligned", on_misaligned, ON_MISALIGNED)
-    report.from_text = True
-    words = word_splitter(splitter)(text)
+    if words is None:
+        report.from_text = True
+        words = word_splitter(splitter)(text)
     spans = list(_trimmed(text, char_spans, report, where))
     pieces = _cut(words, spans) if on_misaligned == "split" else words
     starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -137,12 +140,18 @@ def document_to_sentences(
     doc_id: str | None,
     where: str = "",
     further: Mapping[str, Any] | None = None,
+    words: Sequence[tuple[int, int]] | None = None,
+    starts: Sequence[int] | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of one annotated text: the whole ("none"), or its pieces that hold a word ("newline": lines).
 
     A mention that crosses a border joins the pieces it touches, for a long sentence is better than a lost mention.
     The pieces of a text are one document, called by the text's id if nobody knows its name. `further` holds columns
     that each sentence has.
+
+    Args:
+        words: the text's own, as (start, end) in its order, if it brings them; they stay as they are.
+        starts: where its own sentences begin, if it brings them and `options` are not to decide.
     """
     to_words = partial(
         chars_to_words,
@@ -151,14 +160,15 @@ def document_to_sentences(
         on_misaligned=options.on_misaligned,
         where=where,
     )
-    if options.split_sentences == "none":
-        tokens, entities = to_words(text, char_spans)
+    if starts is None and options.split_sentences == "none":
+        tokens, entities = to_words(text, char_spans, words=None if words is None else list(words))
         yield report.keep(id, doc_id, tokens, entities, where, further)
         return
 
     trimmed = list(_trimmed(text, char_spans, report, where))
-    starts = line_starts(text) if options.split_sentences == "newline" else sentence_starts(text)
-    pieces = _join_pieces(text, starts, trimmed, report)
+    if starts is None:
+        starts = line_starts(text) if options.split_sentences == "newline" else sentence_starts(text)
+    pieces = _join_pieces(text, [0, *(start for start in starts if start)], trimmed, report)
     piece_starts = [start for start, _ in pieces]
     spans_of_piece: list[list[CharSpan]] = [[] for _ in pieces]
     for span in trimmed:
@@ -167,7 +177,8 @@ def document_to_sentences(
         spans_of_piece[piece].append(span._replace(start=span.start - shift, end=span.end - shift))
     number = 0
     for (start, end), spans in zip(pieces, spans_of_piece, strict=True):
-        tokens, entities = to_words(text[start:end], spans)
+        own = None if words is None else _inside(words, start, end)
+        tokens, entities = to_words(text[start:end], spans, words=own)
         if tokens:
             yield report.keep(f"{id}.{number}", id if doc_id is None else doc_id, tokens, entities, where, further)
             number += 1
@@ -207,6 +218,12 @@ def sentence_starts(text: str) -> list[int]:
         if 0 < match.end() < len(text) and not (end == "." and _ABBREVIATION.search(before)):
             starts.append(match.end())
     return starts
+
+
+def _inside(words: Sequence[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """The words that begin in `[start, end)`, counted from its start."""
+    first, last = bisect_left(words, (start, 0)), bisect_left(words, (end, 0))
+    return [(word_start - start, word_end - start) for word_start, word_end in words[first:last]]
 
 
 def _join_pieces(text: str, starts: list[int], spans: Iterable[CharSpan], report: ReadReport) -> list[tuple[int, int]]:

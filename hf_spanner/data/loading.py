@@ -17,6 +17,7 @@ from .chars import WHOLE_TEXTS, Splitter, TextOptions
 from .columns import sentences_of_columns
 from .readers import DATA_SUFFIXES, data_files, open_file
 from .readers.brat import brat_files
+from .readers.cas import xmi_files
 from .readers.files import plain_name
 from .readers.guessing import data_suffix
 from .readers.tables import open_arrow
@@ -237,7 +238,7 @@ def _find_in_folder(source: Path, format: str | None) -> dict[str, Path]:
         )
     if found:
         _say_what_is_left(candidates, found.values())
-    elif is_brat:
+    elif is_brat or any(source.glob("*.xmi")):
         found = {"train": source}
     return found or _find_below(source, candidates, format)
 
@@ -253,7 +254,7 @@ def _find_below(source: Path, candidates: list[Path], format: str | None) -> dic
     if below:
         _say_what_is_left(candidates, below)
         return next(iter(below.values()))
-    return {"train": source} if next(brat_files(source, ".ann"), None) else {}
+    return {"train": source} if next(brat_files(source, ".ann"), None) or xmi_files(source) else {}
 
 
 def _saved_splits(source: Path) -> dict[str, Path]:

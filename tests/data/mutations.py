@@ -196,6 +196,33 @@ def write_arrow(docs: list[dict], folder: Path, draw: random.Random) -> Path:
     return folder / "saved"
 
 
+def as_sentences(docs: list[dict]) -> list[dict]:
+    names = ("start", "end", "label")
+    return [
+        {
+            "id": str(number),
+            "doc_id": str(number),
+            "tokens": doc["words"],
+            "entities": [dict(zip(names, span, strict=True)) for span in doc["spans"]],
+        }
+        for number, doc in enumerate(docs)
+    ]
+
+
+def write_docbin(docs: list[dict], folder: Path, draw: random.Random) -> Path:
+    from hf_spanner.data import write_docbin
+
+    write_docbin(as_sentences(docs), folder / "a.spacy")
+    return folder / "a.spacy"
+
+
+def write_cas(docs: list[dict], folder: Path, draw: random.Random) -> Path:
+    from hf_spanner.data import write_cas
+
+    write_cas(as_sentences(docs), folder / "cas")
+    return folder / "cas"
+
+
 Writer = Callable[[list[dict], Path, random.Random], Path]
 FORMATS: dict[str, Writer] = {
     "jsonl": lambda docs, folder, draw: as_lines(word_records(docs, draw), folder / "a.jsonl"),
@@ -208,9 +235,11 @@ FORMATS: dict[str, Writer] = {
     "csv": write_csv,
     "parquet": write_parquet,
     "arrow": write_arrow,
+    "docbin": write_docbin,
+    "cas": write_cas,
     **CORPUS_FORMATS,
 }
-BINARY = {"parquet", "arrow"}
+BINARY = {"parquet", "arrow", "docbin"}
 
 
 # What a file annotates, counted without the readers. A file that makes no sense to these is an error to the readers.
@@ -219,6 +248,10 @@ BINARY = {"parquet", "arrow"}
 def count(format: str, path: Path) -> int:
     if format == "brat":
         return sum(count_brat(file) for file in path.rglob("*.ann"))
+    if format == "cas":
+        return sum(len(re.findall(r"<[a-z0-9]+:NamedEntity ", xml_text(file))) for file in path.rglob("*.xmi"))
+    if format == "docbin":
+        return count_docbin(path)
     if format in BINARY:
         return count_table(format, path)
     if format in ANNOTATIONS:
@@ -232,6 +265,11 @@ def count(format: str, path: Path) -> int:
 def plain_text(path: Path) -> str:
     content = path.read_bytes()
     return (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
+
+
+def xml_text(path: Path) -> str:
+    content = path.read_bytes()
+    return content.decode("utf-16") if content[:2] in (b"\xff\xfe", b"\xfe\xff") else plain_text(path)
 
 
 def count_json(text: str) -> int:
@@ -279,6 +317,17 @@ def count_csv(text: str) -> int:
     if "word" in names:
         return sum(row[names.index("tag")].strip() != "O" for row in rows[1:])
     return sum(len(json.loads(row[1])) for row in rows[1:])
+
+
+def count_docbin(path: Path) -> int:
+    import zlib
+
+    import srsly
+
+    content = path.read_bytes()
+    content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    groups = srsly.msgpack_loads(zlib.decompressobj().decompress(content))["span_groups"]
+    return sum(len(srsly.msgpack_loads(group)["spans"]) for of_doc in groups for group in srsly.msgpack_loads(of_doc))
 
 
 def count_table(format: str, path: Path) -> int:

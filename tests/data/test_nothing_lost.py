@@ -20,7 +20,8 @@ OURS = Path(hf_spanner.__file__).parent
 _TEXTS = {"text without an .ann file", "task without an annotation"}
 # What an error is about as a whole, so that no line can be named.
 _WHOLE_FILES = (
-    r"cut short or damaged|damaged or no table|Cannot guess|A layer mixes|has no|holds no|found the columns|column '"
+    r"cut short or damaged|damaged or no (?:table|DocBin)|the CAS is damaged|its CAS |there is no TypeSystem"
+    r"|Cannot guess|A layer mixes|has no|holds no|found the columns|column '"
 )
 
 

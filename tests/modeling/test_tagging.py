@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import read_oracle
 
+from hf_spanner.data.tags import decode_tags, entities_to_tags
 from hf_spanner.modeling.losses import Gold
-from hf_spanner.modeling.tagging import CRF, TaggingHead, bio_entities, bio_tags
+from hf_spanner.modeling.tagging import CRF, TaggingHead, bio_tags, bioes_tags, tag_entities
 
 LABELS = ["A", "B"]
 OUT, B_A, I_A, B_B, I_B = range(5)
@@ -26,7 +27,7 @@ def test_of_crossing_or_equal_entities_the_longest_then_first_then_lowest_label_
 
 def test_tags_become_entities_tolerantly():
     tags = [I_A, I_A, B_A, I_B, OUT, B_B, B_B, I_B]
-    found = bio_entities(tags, [0.5, 1.0, 1, 1, 1, 1, 1, 0.0], LABELS)
+    found = tag_entities(tags, [0.5, 1.0, 1, 1, 1, 1, 1, 0.0], LABELS)
     assert [e[:4] for e in found] == [
         (0, 2, "A", 0.75), (2, 3, "A", 1.0), (3, 4, "B", 1.0), (5, 6, "B", 1.0), (6, 8, "B", 0.5),
     ]  # fmt: skip
@@ -40,8 +41,28 @@ def test_flat_entities_survive_tagging(pieces):
         position += gap + size
     rows = torch.tensor([entities or [[-1, -1, -1]]])
     tags = bio_tags(rows, max(position, 1))[0].tolist()
-    found = bio_entities(tags, [1.0] * len(tags), LABELS)
+    found = tag_entities(tags, [1.0] * len(tags), LABELS)
     assert [(e.start, e.end, LABELS.index(e.label)) for e in found] == entities
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 1)), max_size=5))
+def test_bioes_tags_are_those_of_the_data_readers(pieces):
+    entities, position = [], 0
+    for gap, size, label in pieces:
+        entities.append((position + gap, position + gap + size, label))
+        position += gap + size
+    rows = torch.tensor([entities or [[-1, -1, -1]]])
+    ids = bioes_tags(bio_tags(rows, max(position, 1)))[0].tolist()
+    names = ["O", *(f"{prefix}-{label}" for label in LABELS for prefix in "BIES")]
+    named = [(start, end, LABELS[label]) for start, end, label in entities]
+    assert [names[i] for i in ids] == entities_to_tags(named, max(position, 1), "BIOES")
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=8))
+def test_any_bioes_tags_are_read_as_the_data_readers_read_them(ids):
+    names = ["O", *(f"{prefix}-{label}" for label in LABELS for prefix in "BIES")]
+    found = tag_entities(ids, [1.0] * len(ids), LABELS, "BIOES")
+    assert [e[:3] for e in found] == decode_tags([names[i] for i in ids], "BIOES")[0]
 
 
 def test_bio_agrees_with_the_reference_implementation():
@@ -50,7 +71,7 @@ def test_bio_agrees_with_the_reference_implementation():
             continue
         names = sorted({tag[2:] for tag in case["tags"] if tag != "O"})
         ids = [0 if t == "O" else 1 + 2 * names.index(t[2:]) + (t[0] == "I") for t in case["tags"]]
-        found = bio_entities(ids, [1.0] * len(ids), names)
+        found = tag_entities(ids, [1.0] * len(ids), names)
         assert sorted((e.label, e.start, e.end) for e in found) == sorted(map(tuple, case["chunks"])), case
 
 

@@ -11,10 +11,12 @@ from typing import Any
 from ..chars import Splitter, TextOptions
 from ..schema import ReadReport, Sentence, check_sentence, several
 from .brat import read_brat
+from .cas import read_cas
 from .conll import read_conll
 from .conll2012 import read_conll2012
 from .dygie import read_dygie
 from .genia import read_genia
+from .docbin import read_docbin
 from .guessing import (
     BRAT_SUFFIXES,
     COLUMN_SUFFIXES,
@@ -53,8 +55,10 @@ READERS: dict[str, Reader] = {
     "harem": read_harem,
     "ace": read_ace,
     "ere": read_ere,
+    "docbin": read_docbin,
+    "cas": read_cas,
 }
-_FOLDERS = {"brat", "arrow", "ace", "ere"}  # formats that are read from a folder as a whole
+_FOLDERS = {"brat", "arrow", "ace", "ere", "cas"}  # formats that are read from a folder as a whole
 _TEXT = tuple(field.name for field in dataclasses.fields(TextOptions))
 
 

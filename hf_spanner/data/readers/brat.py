@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...metrics.given_spans import FRAGMENT, WHOLE
@@ -15,6 +15,7 @@ from .files import open_bytes, read_text, text_lines
 
 _OFFSETS = r"[0-9]{1,15} [0-9]{1,15}"  # of no file on earth, so any number beyond is no offset
 _MENTION = re.compile(rf"(\S+) ({_OFFSETS}(?:;{_OFFSETS})*)")
+_KIND = re.compile(r"A[0-9]+\t[Mm]ention (T[0-9]+) (\S+)")  # as `write_brat` writes it
 _OTHER_LINES = {
     "R": "relation",
     "E": "event",
@@ -34,6 +35,7 @@ class _Mention:
     label: str
     fragments: list[tuple[int, int]]
     text: str
+    kind: str | None = None
 
 
 def read_brat(
@@ -107,12 +109,18 @@ def _documents(path: Path, report: ReadReport) -> list[Path]:
 
 
 def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
+    """The mentions of a document, with the kinds that attributes called `mention` give them."""
+    found: list[tuple[str, _Mention]] = []
+    kinds: dict[str, str] = {}
     for number, line in text_lines(path):
         if not line.strip():
             continue
         id, *fields = line.split("\t")
         where = f"{path}:{number} {short(id)[1:-1]}"
         match = _MENTION.fullmatch(fields[0].strip()) if fields else None
+        if (kind := _KIND.fullmatch(line)) and kind[1] not in kinds:
+            kinds[kind[1]] = kind[2]
+            continue
         if not line.startswith("T"):
             if match is None:
                 report.ignore(_OTHER_LINES.get(line[0], "line of an unknown kind"), f"{path}:{number}")
@@ -125,7 +133,11 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
                 "a tab and the text."
             )
         fragments = [(int(start), int(end)) for start, end in (part.split(" ") for part in match[2].split(";"))]
-        yield _Mention(where, id, match[1], fragments, fields[1] if len(fields) == 2 else "")
+        mention = _Mention(where, id, match[1], fragments, fields[1] if len(fields) == 2 else "")
+        found.append((id, mention))
+    report.ignore("attribute", str(path), len(kinds.keys() - {id for id, _ in found}))
+    for id, mention in found:
+        yield replace(mention, kind=kinds.get(id))
 
 
 def _aligned_text(path: Path, mentions: list[_Mention], check_text: bool) -> str:
@@ -177,19 +189,23 @@ def _char_spans(mention: _Mention, text: str, discontinuous: str, report: ReadRe
                 yield CharSpan(start, end, mention.label, mention.where, FRAGMENT + mention.id)
             return
         report.change("discontinuous mention, taken as a whole", example)
-    yield CharSpan(start, end, mention.label, mention.where)
+    yield CharSpan(start, end, mention.label, mention.where, mention.kind)
 
 
 def _join_fragments(spans: list[CharSpan]) -> list[CharSpan]:
     """The spans, where fragments that several mentions share (`pain in arm and leg`) are one that names them all."""
     joined: dict[tuple[int, int, str], CharSpan] = {}
     wholes: list[CharSpan] = []
-    fragments = {span[:3] for span in spans if span.mention is not None}
+    fragments = {span[:3] for span in spans if _is_fragment(span)}
     for span in spans:
         if span[:3] not in fragments:
             wholes.append(span)
             continue
-        name = WHOLE if span.mention is None else span.mention.removeprefix(FRAGMENT)
+        name = (span.mention or "").removeprefix(FRAGMENT) if _is_fragment(span) else WHOLE
         former = joined.get(span[:3])
         joined[span[:3]] = span._replace(mention=f"{former.mention}+{name}" if former else FRAGMENT + name)
     return wholes + list(joined.values())
+
+
+def _is_fragment(span: CharSpan) -> bool:
+    return (span.mention or "").startswith(FRAGMENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..records import TOKEN_KEYS
 from ..tags import is_tag
 from .brat import brat_files
 from .conll2012 import BEGIN
+from .cas import xmi_files
 from .files import CHUNK, json_records, open_bytes, plain_name
 from .ldc import APF, ERE
 from .pubtator import TEXT_LINE
@@ -34,8 +36,9 @@ COLUMN_SUFFIXES = {
 }
 BRAT_SUFFIXES = {".ann"}
 TABLE_SUFFIXES = {".parquet", ".arrow", ".csv"}
+NEIGHBOUR_SUFFIXES = {".spacy", ".xmi"}
 XML_SUFFIXES = {".xml"}
-DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES | TABLE_SUFFIXES | XML_SUFFIXES
+DATA_SUFFIXES = JSON_SUFFIXES | COLUMN_SUFFIXES | BRAT_SUFFIXES | TABLE_SUFFIXES | NEIGHBOUR_SUFFIXES | XML_SUFFIXES
 _LDC = {APF: ("ace", "ACE's APF XML"), ERE: ("ere", "Rich ERE's XML")}
 
 _RECORDS = 100  # looked at before the kind of JSON is decided
@@ -59,6 +62,10 @@ def decide_format(path: Path) -> tuple[str, str] | None:
         return "parquet", "it begins like a parquet file"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow", "it begins like an Arrow file"
+    if _is_docbin(head) or suffix == ".spacy":
+        return "docbin", "it is a DocBin of spaCy's" if _is_docbin(head) else "its name ends in .spacy"
+    if b"http://www.omg.org/XMI" in head or suffix == ".xmi":
+        return "cas", "it is XMI" if suffix != ".xmi" else "its name ends in .xmi"
     text = _text(head)
     if known := _decide_corpus(path, text):
         return known
@@ -91,6 +98,8 @@ def _decide_folder(path: Path) -> tuple[str, str] | None:
     for suffix, (format, what) in _LDC.items():
         if next(brat_files(path, suffix), None) is not None:
             return format, f"the folder holds {what} (*{suffix})"
+    if xmi_files(path):
+        return "cas", "the folder holds .xmi files"
     return None
 
 
@@ -108,6 +117,13 @@ def _decide_corpus(path: Path, text: str) -> tuple[str, str] | None:
     if text.startswith("<") and re.search(r"<EM\s|<colHAREM|<HAREM", text):
         return "harem", "XML with mentions (EM) of HAREM"
     return None
+
+
+def _is_docbin(head: bytes) -> bool:
+    """Whether this is packed as a DocBin is, and begins as one does."""
+    with suppress(zlib.error):
+        return b"\xa7version" in zlib.decompressobj().decompress(head, 64)
+    return False
 
 
 def _decide_text(text: str, suffix: str, looks_like_columns: bool) -> tuple[str, str] | None:
@@ -143,7 +159,9 @@ def _decide_json(path: Path, is_list: bool) -> tuple[str, str]:
         tokens = next((record[key] for key in TOKEN_KEYS if key in record), None)
         if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):  # Prodigy's are objects
             return "spert" if is_list else "jsonl", f"{shape} with a list of words"
-        if ("data" in record and "annotations" in record) or any(map(_is_region, _items(record))):
+        if ("data" in record and record.keys() & {"annotations", "predictions"}) or any(
+            map(_is_region, _items(record))
+        ):
             return "label-studio", f"{shape} with the tasks or regions of Label Studio"
         if any("start_offset" in item for item in _items(record)):
             return "doccano", f"{shape} with 'start_offset'"

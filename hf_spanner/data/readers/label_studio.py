@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from ..chars import WHOLE_TEXTS, CharSpan, TextOptions, document_to_sentences
 from ..records import document
@@ -23,32 +23,35 @@ def read_label_studio(
     *,
     text_key: str | None = None,
     check_text: bool = True,
+    predictions: bool = False,
 ) -> Iterator[Sentence]:
     """A list of tasks, in the full form (`data`, `annotations[].result[]`) or the JSON-MIN form (`label: [...]`).
 
     Of several annotations of one task the first that was not cancelled counts; the mentions of the others are counted
     as not kept, and so are tasks without any. Several labels on one region are several entities.
 
-    Label Studio runs in a browser, where a character beyond the basic plane (an emoji) counts as two. When the text
-    that the export repeats for a region shows that, the offsets are converted.
+    Label Studio runs in a browser, where a character beyond the basic plane (an emoji) counts as two. When the texts
+    that the export repeats for its regions allow that, the offsets of the task are converted.
 
     Args:
         text_key: the field of the task's data that holds the text; found by itself if there is only one candidate.
         check_text: a region whose repeated text differs from the document is an error.
+        predictions: read what models predicted in place of what people annotated.
     """
     path = Path(path)
     for number, (where, task) in enumerate(json_records(path)):
         if "data" in task:
-            data, results = as_object(task["data"], where), _first_annotation(task, report, where)
+            data, results = as_object(task["data"], where), _first_annotation(task, predictions, report, where)
             if results is None:
                 continue
         else:
             data, results = task, _minimal_results(task, report, where)
         content = data[_find_text_key(data, text_key, where)]
-        spans = [span for result in results for span in _char_spans(result, content, report, check_text, where)]
+        spans = [span for result in results for span in _char_spans(result, content, report, where)]
+        spans = _in_characters(content, spans, check_text)
         yield from document_to_sentences(
             content,
-            spans,
+            [CharSpan(span.start, span.end, span.label, mention=span.mention) for span in spans],
             report,
             text,
             id=identifier(task, path, number, where),
@@ -57,14 +60,27 @@ def read_label_studio(
         )
 
 
-def _first_annotation(task: dict[str, Any], report: ReadReport, where: str) -> list[dict[str, Any]] | None:
+class _Region(NamedTuple):
+    """A region with one label, as the file has it: `text` is what it repeats of the document, if it does."""
+
+    start: Any
+    end: Any
+    label: Any
+    mention: str | None
+    text: Any
+    where: str
+
+
+def _first_annotation(
+    task: dict[str, Any], predictions: bool, report: ReadReport, where: str
+) -> list[dict[str, Any]] | None:
     """The results of the annotation that counts; None if the task was never annotated."""
-    key = "annotations" if task.get("annotations") else "completions"
+    key = "predictions" if predictions else "annotations" if task.get("annotations") else "completions"
     annotations = _objects(task.get(key), key, where)
     valid = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     report.ignore("cancelled annotation", where, len(annotations) - len(valid))
     if not valid:
-        report.lose("task without an annotation", where)
+        report.lose(f"task without {'a prediction' if predictions else 'an annotation'}", where)
         return None
     results = [_objects(annotation.get("result"), "result", where) for annotation in valid]
     further = sum(_count_mentions(result) for others in results[1:] for result in others)
@@ -115,9 +131,7 @@ def _find_text_key(data: dict[str, Any], text_key: str | None, where: str) -> st
     )
 
 
-def _char_spans(
-    result: dict[str, Any], text: str, report: ReadReport, check_text: bool, where: str
-) -> Iterator[CharSpan]:
+def _char_spans(result: dict[str, Any], text: str, report: ReadReport, where: str) -> Iterator[_Region]:
     kind = result.get("type")
     if kind != "labels":
         # hypertextlabels and paragraphlabels are mentions too, but not in plain text
@@ -133,11 +147,11 @@ def _char_spans(
     if not labels:
         report.lose("region without a label", f"{where}: {short(value)}")
         return
-    start, end, expected = value.get("start"), value.get("end"), value.get("text")
-    if isinstance(expected, str) and check_text and type(start) is int and type(end) is int and 0 <= start < end:
-        start, end = _agree(text, start, end, expected, where)
+    meta = result.get("meta")
+    mention = meta.get("mention") if isinstance(meta, dict) else None
+    mention = mention if isinstance(mention, str) and mention else None
     for label in labels:
-        yield CharSpan(cast("int", start), cast("int", end), label)  # what is no span is refused where all spans are
+        yield _Region(value.get("start"), value.get("end"), label, mention, value.get("text"), where)
 
 
 def _labels(value: dict[str, Any], report: ReadReport, where: str) -> list[Any]:
@@ -150,18 +164,51 @@ def _labels(value: dict[str, Any], report: ReadReport, where: str) -> list[Any]:
     return labels
 
 
-def _agree(text: str, start: int, end: int, expected: str, where: str) -> tuple[int, int]:
-    """The offsets, in code points, at which the document says what the region says."""
-    wanted = _squeeze(expected)
-    if _squeeze(text[start:end]) == wanted:
-        return start, end
+def _in_characters(text: str, regions: list[_Region], check_text: bool) -> list[_Region]:
+    """The regions with offsets in code points. Label Studio's own are in UTF-16; other programs' may be in either, so
+    the unit in which all of a task agree with the document is the one it counts in."""
+    can_be_checked = [r for r in regions if check_text and isinstance(r.text, str) and _is_span(r)]
+    if not can_be_checked:
+        return regions
+    if text.isascii() or all(character <= "\uffff" for character in text):
+        units = [_same]
+    else:
+        units = [_from_utf16, _same]  # ... in the first of these that all agree in, else each in the one it agrees in
+        for unit in units:
+            if all(_agrees(text, unit(text, region)) for region in can_be_checked):
+                units = [unit]
+                break
+    return [_agreed(text, region, units) if region in can_be_checked else region for region in regions]
+
+
+def _is_span(region: _Region) -> bool:
+    return type(region.start) is int and type(region.end) is int and 0 <= region.start < region.end
+
+
+def _same(text: str, region: _Region) -> _Region:
+    return region
+
+
+def _from_utf16(text: str, region: _Region) -> _Region:
     units = text.encode("utf-16-le", "surrogatepass")
-    before, mention = units[: 2 * start].decode("utf-16-le", "replace"), units[2 * start : 2 * end]
-    if _squeeze(mention.decode("utf-16-le", "replace")) == wanted:
-        return len(before), len(before) + len(mention.decode("utf-16-le", "replace"))
+    before, mention = units[: 2 * region.start], units[2 * region.start : 2 * region.end]
+    start = len(before.decode("utf-16-le", "replace"))
+    return region._replace(start=start, end=start + len(mention.decode("utf-16-le", "replace")))
+
+
+def _agrees(text: str, region: _Region) -> bool:
+    return _squeeze(text[region.start : region.end]) == _squeeze(region.text)
+
+
+def _agreed(text: str, region: _Region, units: Sequence[Callable[[str, _Region], _Region]]) -> _Region:
+    """The region in the first unit in which the document says what the region says."""
+    for unit in units:
+        if _agrees(text, found := unit(text, region)):
+            return found
     raise ValueError(
-        f"{where}: characters [{start}, {end}) of the document are {short(text[start:end])}, but the region says "
-        f"{short(expected)}; correct the offsets or read with check_text=False."
+        f"{region.where}: characters [{region.start}, {region.end}) of the document are "
+        f"{short(text[region.start : region.end])}, but the region says {short(region.text)}; correct the offsets or "
+        "read with check_text=False."
     )
 
 
