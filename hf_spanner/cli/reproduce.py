@@ -4,6 +4,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from transformers.utils.logging import disable_progress_bar
+
 from ..reproduce.printing import markdown, write_outcome
 from ..reproduce.runner import Reproduction
 from ..reproduce.runs import Commands, Place, read_budgets
@@ -49,6 +51,7 @@ def main(argv: list[str] | None = None) -> int:
 
         say(ledger_text(args.output_dir, args.data_root, args.paper))
         return 0
+    disable_progress_bar()  # of every model that is loaded
     place = place_of(args)
     if args.claims:
         from ..reproduce.claims import make_claims

@@ -6,8 +6,10 @@ a trained model, and those of `WITHOUT_TRAINING`, for a corpus or a recipe.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,6 +123,10 @@ def _scores(reading: Reading) -> dict[str, Any]:
 
 
 
+def _types(reading: Reading) -> dict[str, Any]:
+    return reading.section("scores")[0]["per_type"]
+
+
 def _lengths(reading: Reading) -> dict[str, Any]:
     """Scores of entities of exactly so many words, and of the ranges that the papers have."""
     longest = max((m.end - m.start for m in reading.mentions), default=1)
@@ -128,7 +134,7 @@ def _lengths(reading: Reading) -> dict[str, Any]:
     return {name: score_mentions(filter(of_length(name), reading.mentions)) for name in ranges}
 
 
-RANGES = ("1-4", "1-5", "5-9", "6-10", "6-", "10-", "11-", "20-")
+RANGES = ("1-4", "5-9", "6-10", "5-", "6-", "10-", "11-", "20-")
 
 
 def _groups(reading: Reading) -> dict[str, Any]:
@@ -197,7 +203,8 @@ def _picture(kind: str) -> Callable[[Reading], dict[str, Any]]:
     def draw(reading: Reading) -> dict[str, Any]:
         model, folder = str(reading.run.folder), reading.folder / "pictures"
         data = ["--data", reading.run.data, "--split", reading.split, "--model", model]
-        reading.commands.pictures([*data, "--output", str(folder), "--pictures", kind])
+        with redirect_stdout(io.StringIO()):
+            reading.commands.pictures([*data, "--output", str(folder), "--pictures", kind])
         files = {file.suffix[1:]: file.name for file in sorted(folder.glob(f"{kind}.*"))}
         numbers = folder / f"{kind}.json"
         return {
@@ -210,6 +217,7 @@ def _picture(kind: str) -> Callable[[Reading], dict[str, Any]]:
 
 SECTIONS: dict[str, Callable[[Reading], dict[str, Any]]] = {
     "scores": _scores,
+    "types": _types,
     "length": _lengths,
     "groups": _groups,
     "errors": _errors,
@@ -250,6 +258,8 @@ def describe_corpus(source: str) -> dict[str, Any]:
     data = load_nested_ner(source)
     result = {split: _counts(part) for split, part in data.items()}
     result["all"] = _counts([sentence for part in data.values() for sentence in part])
+    seen = [sentence for split in ("train", "validation") if split in data for sentence in data[split]]
+    result["train and validation"] = _counts(seen)
     if "train" in data and "test" in data:
         result["test"]["unseen words"] = unseen_density(list(data["test"]), list(data["train"]))
     return result

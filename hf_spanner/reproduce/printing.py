@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.pictures import COLOURS, require_matplotlib
+from .measures import WITHOUT_TRAINING
 from .runner import Figure
 from .tables import Table
 
@@ -37,7 +38,10 @@ def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
     """What a reader of the figures must know."""
     lines = [table.note] if table.note else []
     seeds = ", ".join(map(str, outcome["seeds"]))
-    if outcome["budget"] != "full":
+    lines += outcome["missing"].values()
+    if all(cell.section in WITHOUT_TRAINING for cell in table.cells):
+        pass  # what is counted or set hangs on no budget
+    elif outcome["budget"] != "full":
         lines.append(
             f"Ours: budget {outcome['budget']} (a sample of the sentences, a small encoder), seed {seeds}: not to be held "
             "against the paper's figures."

@@ -18,9 +18,10 @@ from ..errors import origin
 from ..evaluation.predicting import predict_sentences
 from ..hub.several import deviation
 from .measures import WITHOUT_TRAINING, Reading, describe_corpus, look_up
-from .runs import Place, Run, plan_run, recipe_of
+from .runs import Place, Run, paper_recipe, plan_run
 from .tables import Cell, Table
 
+OF_THE_CORPUS = ("statistics", "types", "groups")  # where a corpus that stands in need not have all that is asked for
 SPEED = "speed"  # a section of the whole table: its systems read in turns
 
 
@@ -49,10 +50,12 @@ class Figure:
     def text(self) -> str:
         """As it stands in a table."""
         if self.mean is None:
+            if not self.values and not self.failed:
+                return "not at hand"
             others = [value for value in self.values.values() if value is not None]
             return "failed" if self.failed else str(others[0]) if others else "none"
-        shown = f"{self.mean:,.{self.cell.digits}f}"
-        return shown if self.deviation is None else f"{shown} ± {self.deviation:.{self.cell.digits}f}"
+        form = "g" if self.cell.digits is None else f",.{self.cell.digits}f"
+        return f"{self.mean:{form}}" + ("" if self.deviation is None else f" ± {self.deviation:{form}}")
 
 
 class Reproduction:
@@ -63,7 +66,21 @@ class Reproduction:
         self.seeds = place.seeds(table.seeds, seeds)
         self._readings: dict[tuple, Reading] = {}
         self._failed: dict[Path, str] = {}
+        self.missing = self._missing()
         self._speeds: dict[tuple, dict[str, float]] = {}
+
+    def _missing(self) -> dict[str, str]:
+        """The corpora that are not at hand, each with the sentence that says so; without any, there is nothing to do."""
+        missing = {}
+        needed = list(dict.fromkeys(cell.corpus for cell in self.table.cells if cell.section != "recipe"))
+        for corpus in needed:
+            try:
+                self.place.source(corpus)
+            except FileNotFoundError as error:
+                missing[corpus] = str(error)
+        if missing and len(missing) == len(needed):
+            raise FileNotFoundError(next(iter(missing.values())))
+        return missing
 
     # -------------------------------------------------------------------------------------------------------- the plan
 
@@ -71,7 +88,7 @@ class Reproduction:
         """The trainings that the table needs, each once."""
         found: dict[Path, Run] = {}
         for cell in self.table.cells:
-            if cell.section not in WITHOUT_TRAINING:
+            if cell.section not in WITHOUT_TRAINING and cell.corpus not in self.missing:
                 for seed in self.seeds:
                     run = plan_run(self.place, cell, seed)
                     found.setdefault(run.folder, run)
@@ -80,8 +97,9 @@ class Reproduction:
     def plan(self) -> list[str]:
         """What a call would do, a line each."""
         lines = [f"{self.table.item} of {self.table.paper}: {self.table.title}"]
+        lines += [f"  {sentence}" for sentence in self.missing.values()]
         for corpus in self.table.corpora:
-            if self.place.stands_in(corpus):
+            if corpus not in self.missing and self.place.stands_in(corpus):
                 lines.append(f"  {corpus}: not there, the sample corpus stands in")
         for run in self.runs():
             state = "done" if run.done else "to train"
@@ -102,19 +120,25 @@ class Reproduction:
             try:
                 run.train(self.place.commands)
             except (ValueError, TypeError, OSError, ImportError, RuntimeError, LookupError) as error:
-                self._failed[run.folder] = _told(error, run.log)
+                self._failed[run.folder] = explain(error, run.log)
                 self.place.say(f"  failed: {self._failed[run.folder]}")
 
     def figures(self) -> list[Figure]:
         """A figure for every cell; what fails is said in its place."""
-        made = {(cell.row, cell.column): self._figure(cell) for cell in self.table.cells}
-        for (_, column), figure in made.items():
+        made: dict[tuple[str, str], Figure | None] = {_key(cell): None for cell in self.table.cells}
+        for cell in sorted(self.table.cells, key=_read_together):
+            made[_key(cell)] = self._figure(cell)
+        figures = {key: figure for key, figure in made.items() if figure is not None}
+        whole = {key: dict(figure.values) for key, figure in figures.items()}
+        for (_, column), figure in figures.items():
             if figure.cell.minus is not None:
-                _subtract(figure, made.get((figure.cell.minus, column)))
-        return list(made.values())
+                _subtract(figure, whole.get((figure.cell.minus, column)))
+        return list(figures.values())
 
     def _figure(self, cell: Cell) -> Figure:
         figure = Figure(cell)
+        if cell.section != "recipe" and cell.corpus in self.missing:
+            return figure
         try:
             if cell.section in WITHOUT_TRAINING:
                 self._without_training(figure)
@@ -125,8 +149,11 @@ class Reproduction:
                         raise LookupError(self._failed.get(run.folder, f"{run.name} is not trained"))
                     figure.values[seed], source = self._measure(run, cell)
                     figure.sources.append(source)
-        except (ValueError, OSError, ImportError, RuntimeError, LookupError) as error:
-            figure.failed = _told(error)
+        except LookupError as error:
+            if not (cell.section in OF_THE_CORPUS and self.place.stands_in(cell.corpus)):
+                figure.failed = explain(error)
+        except (ValueError, OSError, ImportError, RuntimeError) as error:
+            figure.failed = explain(error)
         return figure
 
     def _measure(self, run: Run, cell: Cell) -> tuple[Any, str]:
@@ -150,8 +177,8 @@ class Reproduction:
     def _without_training(self, figure: Figure) -> None:
         cell = figure.cell
         if cell.section == "recipe":
-            recipe = recipe_of(self.place, cell)
-            figure.values, figure.sources = {0: look_up(_flat(recipe), cell.measure)}, [f"{cell.recipe}"]
+            figure.values = {0: look_up(_flat(paper_recipe(cell)), cell.measure)}
+            figure.sources = [f"{cell.recipe}#{cell.measure}"]
             return
         source = self.place.source(cell.corpus)
         file = self.place.output / "statistics" / f"{Path(source).name}.json"
@@ -201,7 +228,8 @@ class Reproduction:
             "budget": place.budget.name,
             "seeds": self.seeds,
             "encoder": place.encoder and Path(place.encoder).name,
-            "stand-ins": [corpus for corpus in self.table.corpora if place.stands_in(corpus)],
+            "missing": self.missing,
+            "stand-ins": [c for c in self.table.corpora if c not in self.missing and place.stands_in(c)],
             "made": time.strftime("%Y-%m-%d %H:%M"),
             "hf_spanner": __version__,
             "cells": [_row(figure) for figure in figures],
@@ -226,17 +254,15 @@ def _row(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _subtract(figure: Figure, other: Figure | None) -> None:
-    if other is None or other.failed:
-        figure.failed = figure.failed or f"row {figure.cell.minus!r} has no figure to subtract"
-        figure.values = {}
-        return
-    figure.values = {
-        seed: value - other.values[seed]
-        for seed, value in figure.values.items()
-        if value is not None and other.values.get(seed) is not None
-    }
-    figure.sources = [*figure.sources, *other.sources]
+def _read_together(cell: Cell) -> tuple[str, ...]:
+    """Cells of one run and one way of reading beside each other: a model is then loaded once."""
+    return cell.corpus, str(cell.recipe), str(sorted(cell.settings.items(), key=str)), str(cell.evaluate), cell.split
+
+
+def _subtract(figure: Figure, other: Mapping[int, Any] | None) -> None:
+    """Seed by seed."""
+    both = {seed: (value, (other or {}).get(seed)) for seed, value in figure.values.items()}
+    figure.values = {seed: a - b for seed, (a, b) in both.items() if a is not None and b is not None}
 
 
 def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,7 +270,7 @@ def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in recipe.items()}
 
 
-def _told(error: Exception, log: Path | None = None) -> str:
+def explain(error: Exception, log: Path | None = None) -> str:
     """The error in a line; of a mistake in the program the log has all of it."""
     if log is not None and not all(origin(error)):
         with log.open("a", encoding="utf-8") as file:

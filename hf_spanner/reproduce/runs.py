@@ -220,7 +220,16 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
             row["encoder"] = encoder
         if not budget.is_full and row.get("span_depth"):
             row["span_depth"] = _depth(row["span_depth"], paper, encoder)
-    return recipe | row | place.settings
+    whole = recipe | row | place.settings
+    return {key: value for key, value in whole.items() if value is not None or key in fields}  # None: as if unset
+
+
+def paper_recipe(cell: Cell) -> dict[str, Any]:
+    """The paper's recipe and what the row sets, whatever the budget, with what the approach takes if nothing is said."""
+    recipe = read_recipe(str(cell.recipe)) | dict(cell.settings)
+    config = approach(recipe["approach"]).config_class
+    fields = {f.name: f.default for f in dataclasses.fields(config) if f.default is not dataclasses.MISSING}
+    return fields | recipe
 
 
 def _depth(depth: int, paper: str, encoder: str) -> int:

@@ -6,7 +6,8 @@ column and at its row, and is taken in this order, the row's last:
 - `corpus`, `recipe` (`{corpus}` stands for the corpus), `settings` (of the training, on top of the recipe's);
 - `evaluate`: how the trained model reads, such as `{head: seq}` or `{num_steps: 1}`; `split`, if not test;
 - `measure`: where the figure stands among all that is measured of a run, such as `scores.f1` or
-  `groups.nesting.inner.f1` (see `measures.py`); `times` and `digits`: how the paper prints it;
+  `groups.nesting.nested.f1` (see `measures.py`; `{row}` and `{column}` stand for their names); `times` and `digits`: how
+  the paper prints it;
 - `minus`: the row that is subtracted, where the paper shows differences.
 
 `printed` of a row are the paper's own figures, one for each of its columns; null where our copy of the paper lacks
@@ -44,7 +45,7 @@ class Cell:
     evaluate: Mapping[str, Any] = field(default_factory=dict)
     split: str = "test"
     times: float = 1.0
-    digits: int = 2
+    digits: int | None = 2  # None: as many as it takes
     minus: str | None = None
     printed: str | None = None
 
@@ -141,8 +142,9 @@ def _cell(row: str, column: str, layers: list[dict], printed: Any, place: str) -
         raise ValueError(f"{place}: row {row!r}, column {column!r} has no {lacking[0]}.")
     if merged.get("recipe"):
         merged["recipe"] = merged["recipe"].format(corpus=merged["corpus"])
+    merged["measure"] = merged["measure"].format(row=row, column=column)
     cell = Cell(row=row, column=column, **merged)
-    figure = printed if printed is None or isinstance(printed, str) else f"{printed:.{cell.digits}f}"
+    figure = printed if printed is None or isinstance(printed, str) else f"{printed:,.{cell.digits or 0}f}"
     return Cell(row=row, column=column, printed=figure, **merged)
 
 
