@@ -33,7 +33,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = make_parser("reproduce", __doc__, EPILOG)
     parser.add_argument("paper", nargs="?", choices=PAPERS)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as table3 or figure2; all: every one")
-    parser.add_argument("--list", action="store_true", help="the ledger: every table, figure and equation of the papers")
+    parser.add_argument(
+        "--list", action="store_true", help="the ledger: every table, figure and equation of the papers"
+    )
     parser.add_argument("--claims", action="store_true", help="what the papers claim, held against what comes out")
     parser.add_argument("--data-root", type=Path, help="the folder with a folder for each corpus")
     parser.add_argument("--encoder", help="in place of the papers' encoders: a Hub id or a folder")
@@ -81,11 +83,13 @@ def place_of(args: argparse.Namespace) -> Place:
     if args.sentences:
         budget = replace(budget, sentences=tuple(args.sentences))
     if args.data_root is not None and not args.data_root.is_dir():
-        raise FileNotFoundError(f"--data-root {args.data_root} is no folder: name the one with a folder for each corpus.")
+        raise FileNotFoundError(
+            f"--data-root {args.data_root} is no folder: name the one with a folder for each corpus."
+        )
     return Place(
         output=args.output_dir,
         budget=budget,
-        commands=Commands(train=train, data=data, pictures=pictures.main),
+        commands=COMMANDS,
         data_root=args.data_root,
         encoder=args.encoder,
         settings=parse_inference(args.set),
@@ -119,3 +123,6 @@ def data(argv: list[str]):
     task = parse(argv, "")
     task.quiet = True
     return load_data(task)
+
+
+COMMANDS = Commands(train=train, data=data, pictures=pictures.main)

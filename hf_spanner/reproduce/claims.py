@@ -85,7 +85,9 @@ def _claims(paper: str, parts: dict[str, Any]) -> list[Claim]:
     for side in (parts["larger"], parts["smaller"]):
         row, column = side["row"], str(side.get("column", parts.get("column")))
         if (cell := table.cell(row, column)) is None:
-            raise ValueError(f"The claim {parts['name']!r} names row {row!r}, column {column!r}, which {table.name} lacks.")
+            raise ValueError(
+                f"The claim {parts['name']!r} names row {row!r}, column {column!r}, which {table.name} lacks."
+            )
         cells.append(replace(cell, measure=side.get("measure", parts.get("measure", cell.measure))))
     printed = (None, None) if "measure" in parts else (cells[0].printed, cells[1].printed)
     about = (paper, parts["name"], parts["claim"], table)
@@ -247,7 +249,11 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
     """Markdown: how many of the claims hold, and for each its figures."""
     verdicts = [outcome.verdict for outcome in outcomes]
     budget = place.budget
-    size = "" if budget.sentences is None else f"{budget.sentences[0]:,} training and {budget.sentences[2]:,} test sentences, "
+    size = (
+        ""
+        if budget.sentences is None
+        else f"{budget.sentences[0]:,} training and {budget.sentences[2]:,} test sentences, "
+    )
     encoder = "the recipes' encoders" if place.encoder is None else f"the encoder {Path(place.encoder).name}"
     lines = [
         "# What the papers claim, and what comes out here",
@@ -271,7 +277,10 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
         lines += ["", f"## {paper}", "", head, "|---|---|---|---:|---:|---:|---|---:|---|"]
         lines += ["| " + " | ".join(_cells(outcome)) + " |" for outcome in mine]
     failures = dict.fromkeys(f"{o.claim.paper}, {o.claim.name}: {o.failed}" for o in outcomes if o.failed)
-    return "\n".join([*lines, *(["", "Not trained:", "", *(f"- {told}" for told in failures)] if failures else [])]) + "\n"
+    return (
+        "\n".join([*lines, *(["", "Not trained:", "", *(f"- {told}" for told in failures)] if failures else [])])
+        + "\n"
+    )
 
 
 def _cells(outcome: Outcome) -> list[str]:

@@ -83,7 +83,9 @@ def ledger_text(output: Path, data_root: Path | None = None, paper: str | None =
             lines.append(f"| {row.item} | {row.shows} | `{row.command()}` | {needs} | {state(row, output)} |")
         lines.append("")
     drawings = sum(row.drawing for row in rows)
-    lines.append(f"{len(rows)} rows, {drawings} of them drawings. A corpus lies in DATA_ROOT/NAME. Those that are not free:")
+    lines.append(
+        f"{len(rows)} rows, {drawings} of them drawings. A corpus lies in DATA_ROOT/NAME. Those that are not free:"
+    )
     needed = dict.fromkeys(corpus for row in rows for corpus in row.needs() if "needs" in corpora[corpus])
     for corpus in needed:
         lines.append(

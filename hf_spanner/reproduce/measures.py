@@ -99,7 +99,9 @@ def look_up(content: Any, measure: str) -> Any:
     """What stands at `section.key.key` in the content of the section; keys are matched whole, and may hold dots."""
     rest = measure.partition(".")[2]
     while rest:
-        keys = [key for key in content if rest == key or rest.startswith(f"{key}.")] if isinstance(content, dict) else []
+        keys = (
+            [key for key in content if rest == key or rest.startswith(f"{key}.")] if isinstance(content, dict) else []
+        )
         if not keys:
             names = ", ".join(map(str, content))[:200] if isinstance(content, dict) else repr(content)
             raise LookupError(f"{measure!r} is not there: {rest!r} is none of {names or 'nothing'}.")
@@ -119,8 +121,6 @@ def of_length(bounds: str) -> Callable[[Mention], bool]:
 
 def _scores(reading: Reading) -> dict[str, Any]:
     return score_predictions(reading.loaded[0], reading.found, reading.sentences)
-
-
 
 
 def _types(reading: Reading) -> dict[str, Any]:
