@@ -22,7 +22,7 @@ examples:
   hf-spanner reproduce dspert table3 --data-root corpora/ --output_dir runs/reproduce
   hf-spanner reproduce --claims --data-root corpora/ --encoder sentence-transformers/all-MiniLM-L6-v2
 
-Papers: dspert, bundling, sng, locate_and_label, diffusion_ner; without a table, its tables are listed; `all` makes all.
+A paper without a table lists its tables; `all` makes all.
 A corpus lies in DATA_ROOT/NAME (ace04, genia, ...; `hf-spanner data` gets them). What is done is not done again.
 Budgets: full, the paper's own recipe and seeds; small, two steps on a toy encoder and a sample, to see that all runs;
 claims, the recipes of the race on a small encoder that you name.
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("paper", nargs="?", choices=PAPERS)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="such as table3 or figure2; all: every one")
     parser.add_argument(
-        "--list", action="store_true", help="the ledger: every table, figure and equation of the papers"
+        "--list", action="store_true", help="the ledger: all tables, figures and equations of the papers"
     )
     parser.add_argument("--claims", action="store_true", help="what the papers claim, held against what comes out")
     parser.add_argument("--data-root", type=Path, help="the folder with a folder for each corpus")
@@ -83,9 +83,7 @@ def place_of(args: argparse.Namespace) -> Place:
     if args.sentences:
         budget = replace(budget, sentences=tuple(args.sentences))
     if args.data_root is not None and not args.data_root.is_dir():
-        raise FileNotFoundError(
-            f"--data-root {args.data_root} is no folder: name the one with a folder for each corpus."
-        )
+        raise FileNotFoundError(f"--data-root {args.data_root} is no folder: it should hold one for each corpus.")
     return Place(
         output=args.output_dir,
         budget=budget,

@@ -99,7 +99,7 @@ def _claims(paper: str, parts: dict[str, Any]) -> list[Claim]:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------------- the verdict
+# --------------------------------------------------------------------------------------------------------- the verdict
 
 
 def verdict(interval: tuple[float, float] | None) -> str:
@@ -140,7 +140,7 @@ def interval_of_values(larger: Sequence[float], smaller: Sequence[float]) -> tup
     return float(interval.low), float(interval.high)
 
 
-# ------------------------------------------------------------------------------------------------------------- the work
+# ------------------------------------------------------------------------------------------------------------ the work
 
 
 def make_claims(
@@ -158,9 +158,9 @@ def make_claims(
     seeds, chosen = place.seeds((1, 2, 3), seeds), read_claims(paper, only)
     claims = [claim for claim in chosen if _at_hand(place, claim)]
     if not claims:
+        corpora = ", ".join(sorted({claim.corpus for claim in chosen}))
         raise FileNotFoundError(
-            f"None of the claims' corpora ({', '.join(sorted({c.corpus for c in chosen}))}) is at hand: --data-root names "
-            "the folder with a folder for each."
+            f"None of the claims' corpora ({corpora}) is at hand: --data-root names the folder with a folder for each."
         )
     if dry_run:
         runs = {run.folder: run for seed in seeds for claim in claims for run in runs_of(place, claim, seed)}
@@ -226,7 +226,8 @@ def judge(place: Place, claim: Claim, seeds: Sequence[int], failed: dict[Path, s
         return outcome
     counts = [[_counts(reading) for reading in side] for side in readings]
     if claim.larger.corpus == claim.smaller.corpus and all(c is not None for side in counts for c in side):
-        outcome.interval = interval_of_counts(*([c for c in side if c is not None] for side in counts))
+        first, second = ([c for c in side if c is not None] for side in counts)
+        outcome.interval = interval_of_counts(first, second)
     else:
         outcome.interval = interval_of_values([*outcome.larger.values()], [*outcome.smaller.values()])
     return outcome
@@ -242,33 +243,31 @@ def _counts(reading: Reading) -> SentenceCounts | None:
     return SentenceCounts.of(mentions, len(reading.sentences))
 
 
-# ------------------------------------------------------------------------------------------------------------- the page
+# ------------------------------------------------------------------------------------------------------------ the page
 
 
 def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int]) -> str:
     """Markdown: how many of the claims hold, and for each its figures."""
     verdicts = [outcome.verdict for outcome in outcomes]
     budget = place.budget
-    size = (
-        ""
-        if budget.sentences is None
-        else f"{budget.sentences[0]:,} training and {budget.sentences[2]:,} test sentences, "
-    )
-    encoder = "the recipes' encoders" if place.encoder is None else f"the encoder {Path(place.encoder).name}"
+    size = ""
+    if budget.sentences is not None:
+        size = f"{budget.sentences[0]:,} training and {budget.sentences[2]:,} test sentences, "
+    encoder, shown = "ENCODER" if place.encoder is None else Path(place.encoder).name, " ".join(map(str, seeds))
     lines = [
         "# What the papers claim, and what comes out here",
         "",
-        f"Budget `{budget.name}`: {size}{encoder}, the recipes of `race/` with what the paper's rows change, seeds "
-        f"{', '.join(map(str, seeds))}. So small a training says something of such trainings; a claim that is not reproduced "
-        "here may well hold at the paper's scale.",
+        f"Budget `{budget.name}`: {size}the encoder {encoder} (none for sng), the recipes of `race/` with what the "
+        f"paper's rows change; seeds {shown}. So small a training says something of such trainings; a claim that is not "
+        "reproduced here may well hold at the paper's scale.",
         "",
         "```bash",
-        f"hf-spanner reproduce --claims --data-root DATA --encoder {'ENCODER' if place.encoder is None else Path(place.encoder).name}",
+        f"hf-spanner reproduce --claims --data-root DATA --encoder {encoder} --seeds {shown}",
         "```",
         "",
         *(f"- {verdicts.count(name)} *{name}*: {meaning}." for name, meaning in MEANINGS.items()),
         "",
-        "Intervals of F1 and accuracy are a bootstrap over sentences and runs; those of other figures Welch's t over runs.",
+        "Intervals of F1 and accuracy: a bootstrap over sentences and runs; of other figures: Welch's t over runs.",
     ]
     for paper in PAPERS:
         if not (mine := [outcome for outcome in outcomes if outcome.claim.paper == paper]):
@@ -277,10 +276,9 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
         lines += ["", f"## {paper}", "", head, "|---|---|---|---:|---:|---:|---|---:|---|"]
         lines += ["| " + " | ".join(_cells(outcome)) + " |" for outcome in mine]
     failures = dict.fromkeys(f"{o.claim.paper}, {o.claim.name}: {o.failed}" for o in outcomes if o.failed)
-    return (
-        "\n".join([*lines, *(["", "Not trained:", "", *(f"- {told}" for told in failures)] if failures else [])])
-        + "\n"
-    )
+    if failures:
+        lines += ["", "Not trained:", "", *(f"- {told}" for told in failures)]
+    return "\n".join(lines) + "\n"
 
 
 def _cells(outcome: Outcome) -> list[str]:

@@ -47,11 +47,12 @@ def corpora_of(table: Table) -> list[str]:
 def read_ledger() -> list[Row]:
     """All rows, paper by paper."""
     content = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return [
-        Row(paper, **{key: tuple(value) if isinstance(value, list) else value for key, value in parts.items()})
-        for paper in PAPERS
-        for parts in content[paper]
-    ]
+    rows: list[Row] = []
+    for paper in PAPERS:
+        for parts in content[paper]:
+            fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in parts.items()}
+            rows.append(Row(paper, **fields))
+    return rows
 
 
 def state(row: Row, output: Path) -> str:
@@ -89,8 +90,8 @@ def ledger_text(output: Path, data_root: Path | None = None, paper: str | None =
     needed = dict.fromkeys(corpus for row in rows for corpus in row.needs() if "needs" in corpora[corpus])
     for corpus in needed:
         lines.append(
-            f"- {corpus}: {corpora[corpus]['title']} needs {corpora[corpus]['needs']}; the reader was tried on files made "
-            "to the format."
+            f"- {corpus}: {corpora[corpus]['title']} needs {corpora[corpus]['needs']}; the reader was tried on files "
+            "made to the format."
         )
     lines.append("`--budget small` makes every row without them, on the package's sample corpus.")
     return "\n".join(lines)

@@ -234,7 +234,7 @@ SECTIONS: dict[str, Callable[[Reading], dict[str, Any]]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------- what its record says
+# ------------------------------------------------------------------------------------------------ what its record says
 
 
 def _losses(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,13 +250,13 @@ def _record(record: Mapping[str, Any]) -> dict[str, Any]:
 RECORDED: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"record": _record, "losses": _losses}
 
 
-# ------------------------------------------------------------------------------------------------ what needs no training
+# ---------------------------------------------------------------------------------------------- what needs no training
 
 
 def describe_corpus(source: str) -> dict[str, Any]:
     """The statistics of a corpus by split, and of all: what the papers' tables of data sets count."""
     data = load_nested_ner(source)
-    result = {split: _counts(part) for split, part in data.items()}
+    result: dict[str, Any] = {str(split): _counts(part) for split, part in data.items()}
     result["all"] = _counts([sentence for part in data.values() for sentence in part])
     seen = [sentence for split in ("train", "validation") if split in data for sentence in data[split]]
     result["train and validation"] = _counts(seen)

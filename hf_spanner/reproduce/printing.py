@@ -1,4 +1,4 @@
-"""A reproduced table for people: Markdown with the paper's column and ours side by side, JSON, and for figures a plot."""
+"""A reproduced table for people: Markdown with the paper's column and ours side by side, JSON, a plot of a figure."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
         pass  # what is counted or set hangs on no budget
     elif outcome["budget"] != "full":
         lines.append(
-            f"Ours: budget {outcome['budget']} (a sample of the sentences, a small encoder), seed {seeds}: not to be held "
-            "against the paper's figures."
+            f"Ours: budget {outcome['budget']} (a sample of the sentences, a small encoder), seed {seeds}: not to be "
+            "held against the paper's figures."
         )
     else:
         lines.append(f"Ours: the paper's recipe, seed {seeds}.")

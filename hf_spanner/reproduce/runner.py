@@ -70,7 +70,7 @@ class Reproduction:
         self._speeds: dict[tuple, dict[str, float]] = {}
 
     def _missing(self) -> dict[str, str]:
-        """The corpora that are not at hand, each with the sentence that says so; without any, there is nothing to do."""
+        """The corpora that are not at hand, each with the sentence that says so; if none is, that is raised."""
         missing = {}
         needed = list(dict.fromkeys(cell.corpus for cell in self.table.cells if cell.section != "recipe"))
         for corpus in needed:

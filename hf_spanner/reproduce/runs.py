@@ -125,7 +125,7 @@ class Place:
         return self._drawn[source]
 
     def encoder_for(self, corpus: str) -> str | None:
-        """The encoder in place of the recipe's: the user's, or a toy that knows the corpus' words; None: the recipe's."""
+        """What takes the place of the recipe's encoder: the user's, a toy made of the corpus' words, or nothing."""
         if self.encoder is not None or self.budget.is_full:
             return self.encoder
         if self.budget.name != "small":
@@ -220,12 +220,12 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
             row["encoder"] = encoder
         if not budget.is_full and row.get("span_depth"):
             row["span_depth"] = _depth(row["span_depth"], paper, encoder)
-    whole = recipe | row | place.settings
+    whole = {**recipe, **row, **place.settings}
     return {key: value for key, value in whole.items() if value is not None or key in fields}  # None: as if unset
 
 
 def paper_recipe(cell: Cell) -> dict[str, Any]:
-    """The paper's recipe and what the row sets, whatever the budget, with what the approach takes if nothing is said."""
+    """The paper's recipe and what the row sets, whatever the budget; what neither says is the approach's default."""
     recipe = read_recipe(str(cell.recipe)) | dict(cell.settings)
     config = approach(recipe["approach"]).config_class
     fields = {f.name: f.default for f in dataclasses.fields(config) if f.default is not dataclasses.MISSING}

@@ -6,8 +6,8 @@ column and at its row, and is taken in this order, the row's last:
 - `corpus`, `recipe` (`{corpus}` stands for the corpus), `settings` (of the training, on top of the recipe's);
 - `evaluate`: how the trained model reads, such as `{head: seq}` or `{num_steps: 1}`; `split`, if not test;
 - `measure`: where the figure stands among all that is measured of a run, such as `scores.f1` or
-  `groups.nesting.nested.f1` (see `measures.py`; `{row}` and `{column}` stand for their names); `times` and `digits`: how
-  the paper prints it;
+  `groups.nesting.nested.f1` (see `measures.py`; `{row}` and `{column}` stand for their names); `times` and `digits`:
+  how the paper prints it;
 - `minus`: the row that is subtracted, where the paper shows differences.
 
 `printed` of a row are the paper's own figures, one for each of its columns; null where our copy of the paper lacks

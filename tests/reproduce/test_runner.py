@@ -1,4 +1,4 @@
-"""Tables made end to end at toy size, of each kind; what is done stays done; our column comes from the runs' records."""
+"""Tables of each kind made end to end at toy size; what is done stays done; our column is what the records say."""
 
 import dataclasses
 import json
@@ -133,7 +133,8 @@ def test_heads_bins_differences_and_speed_are_measured_of_one_training(tmp_path)
         "title": "Bundled",
         "recipe": "wnut17/bl_ner.yaml",
         "corpus": "wnut17",
-        "columns": {"F1": {"measure": "scores.f1"}, "1": {"measure": "length.1-4.recall"}, "speed": {"measure": "speed.relative"}},
+        "columns": {"F1": {"measure": "scores.f1"}, "short": {"measure": "length.1-4.recall"},
+                    "speed": {"measure": "speed.relative"}},
         "rows": {"span": {}, "seq": {"evaluate": {"head": "seq"}}, "gap": {"minus": "span", "columns": ["F1"]}},
     }  # fmt: skip
     work, figures, _ = made(make_table("bundling", "t", content), tmp_path)

@@ -98,8 +98,11 @@ GOOD = {
 
 
 def test_what_a_row_says_stands_on_what_its_column_and_the_table_say():
-    table = make_table("dspert", "t", {**GOOD, "columns": {"F1": {"settings": {"span_depth": 4}}},
-                                       "rows": {"a": {"settings": {"aggregation": "mean"}, "printed": [80.5]}}})  # fmt: skip
+    changed = {
+        "columns": {"F1": {"settings": {"span_depth": 4}}},
+        "rows": {"a": {"settings": {"aggregation": "mean"}, "printed": [80.5]}},
+    }
+    table = make_table("dspert", "t", GOOD | changed)
     (cell,) = table.cells
     assert (cell.recipe, cell.settings, cell.printed) == (
         "genia/dspert.yaml",
