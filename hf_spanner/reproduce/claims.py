@@ -258,8 +258,8 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
         "# What the papers claim, and what comes out here",
         "",
         f"Budget `{budget.name}`: {size}the encoder {encoder} (none for sng), the recipes of `race/` with what the "
-        f"paper's rows change; seeds {shown}. So small a training says something of such trainings; a claim that is not "
-        "reproduced here may well hold at the paper's scale.",
+        f"paper's rows change; seeds {shown}. So small a training says something of such trainings; a claim that is "
+        "not reproduced here may well hold at the paper's scale.",
         "",
         "```bash",
         f"hf-spanner reproduce --claims --data-root DATA --encoder {encoder} --seeds {shown}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -203,8 +203,12 @@ def _picture(kind: str) -> Callable[[Reading], dict[str, Any]]:
     def draw(reading: Reading) -> dict[str, Any]:
         model, folder = str(reading.run.folder), reading.folder / "pictures"
         data = ["--data", reading.run.data, "--split", reading.split, "--model", model]
-        with redirect_stdout(io.StringIO()):
-            reading.commands.pictures([*data, "--output", str(folder), "--pictures", kind])
+        said = io.StringIO()
+        try:
+            with redirect_stdout(said), redirect_stderr(said):
+                reading.commands.pictures([*data, "--output", str(folder), "--pictures", kind])
+        except SystemExit as error:  # of the parser, which has said why
+            raise ValueError(said.getvalue().strip()) from error
         files = {file.suffix[1:]: file.name for file in sorted(folder.glob(f"{kind}.*"))}
         numbers = folder / f"{kind}.json"
         return {
