@@ -46,7 +46,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--output_dir", type=Path, default=Path("runs/reproduce"), help="default: runs/reproduce")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     parser.add_argument("--only", nargs="+", metavar="CLAIM", help="of --claims: those with these names")
-    parser.add_argument("--page", type=Path, help="of --claims: write the page of the outcome to this file, too")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="of --claims: write the page of the outcome here, too (with --dry-run: of what is done)",
+    )
     args = parser.parse_intermixed_args(argv)
     if args.list:
         from ..reproduce.ledger import ledger_text

@@ -153,7 +153,8 @@ def make_claims(
 ) -> str:
     """Train what is not trained, seed by seed, judge all claims, and return the page (which `page` gets, too).
 
-    What is done stays done: the page is written after every claim, and a call that was interrupted goes on.
+    What is done stays done: the page is written after every claim, and a call that was interrupted goes on. A dry run
+    trains nothing, and says what is done; with `page` it judges that.
     """
     seeds, chosen = place.seeds((1, 2, 3), seeds), read_claims(paper, only)
     claims = [claim for claim in chosen if _at_hand(place, claim)]
@@ -162,12 +163,25 @@ def make_claims(
         raise FileNotFoundError(
             f"None of the claims' corpora ({corpora}) is at hand: --data-root names the folder with a folder for each."
         )
-    if dry_run:
-        runs = {run.folder: run for seed in seeds for claim in claims for run in runs_of(place, claim, seed)}
-        return "\n".join(f"{'done' if run.done else 'to train'}: {run.name}" for run in runs.values())
-    failed: dict[Path, str] = {}
     outcomes = {id(claim): Outcome(claim) for claim in claims}
     files = [place.output / "claims.md", *([page] if page else [])]
+
+    def write() -> str:
+        text = claims_page(place, list(outcomes.values()), seeds)
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        rows = [_row(outcome) for outcome in outcomes.values()]
+        (place.output / "claims.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
+        return text
+
+    if dry_run:
+        runs = {run.folder: run for seed in seeds for claim in claims for run in runs_of(place, claim, seed)}
+        if page is not None:  # of what is there
+            outcomes = {id(claim): judge(place, claim, seeds) for claim in claims}
+            write()
+        return "\n".join(f"{'done' if run.done else 'to train'}: {run.name}" for run in runs.values())
+    failed: dict[Path, str] = {}
     for seed in seeds:
         for claim in claims:
             for run in runs_of(place, claim, seed):
@@ -176,12 +190,8 @@ def make_claims(
                     failed |= _train(place, run)
             outcomes[id(claim)] = judge(place, claim, seeds, failed)
             place.say(f"{claim.paper}, {claim.name}, {claim.corpus}: {outcomes[id(claim)].verdict}")
-            for file in files:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(claims_page(place, list(outcomes.values()), seeds), encoding="utf-8")
-    known = [_row(outcome) for outcome in outcomes.values()]
-    (place.output / "claims.json").write_text(json.dumps(known, ensure_ascii=False, indent=1), encoding="utf-8")
-    return claims_page(place, list(outcomes.values()), seeds)
+            write()
+    return write()
 
 
 def _at_hand(place: Place, claim: Claim) -> bool:

@@ -107,7 +107,9 @@ def test_claims_are_trained_judged_and_written_and_a_second_call_trains_nothing(
     assert by_name["attention"]["verdict"] == verdict(tuple(by_name["attention"]["interval"]))
     assert by_name["sure"]["interval"] is None and by_name["sure"]["verdict"] == "open"  # one run, and no count
     assert text.count("| *open* |") == 2 and "## sng" in text and "91.76 > ?" in text
-    plan = make_claims(place, [1, 2], "sng", ["attention"], dry_run=True)
+    page.unlink()
+    plan = make_claims(place, [1, 2], "sng", ["attention"], dry_run=True, page=page)
+    assert len(trained) == 2 and " | 1, 1 | *" in page.read_text()
     assert sorted(line.split(":")[0] for line in plan.splitlines()) == ["done", "done", "to train", "to train"]
 
 
