@@ -191,7 +191,8 @@ def plan_run(place: Place, cell: Cell, seed: int) -> Run:
     """The training that a cell of a table asks for."""
     recipe = recipe_of(place, cell)
     data = place.source(cell.corpus) if place.budget.sentences is None else place.data(cell.corpus)
-    identity = json.dumps([recipe, Path(data).name], sort_keys=True)
+    named = {key: _name(value) for key, value in recipe.items()}  # wherever a folder lies
+    identity = json.dumps([named, Path(data).name], sort_keys=True)
     digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
     stem = PurePosixPath(str(cell.recipe)).stem
     name = f"{cell.corpus if not place.stands_in(cell.corpus) else SAMPLE}-{stem}-{digest}"
@@ -234,5 +235,10 @@ def paper_recipe(cell: Cell) -> dict[str, Any]:
 
 def _depth(depth: int, paper: str, encoder: str) -> int:
     """The same share of another encoder's layers: 4 of 12 are 2 of 6."""
-    layers = AutoConfig.from_pretrained(folder_of(encoder)).num_hidden_layers
-    return max(1, round(depth * layers / (24 if "large" in paper else 12)))
+    config = AutoConfig.from_pretrained(folder_of(encoder))
+    config = getattr(config, "encoder_config", None) or config  # of a trained model, that of its encoder
+    return max(1, round(depth * config.num_hidden_layers / (24 if "large" in paper else 12)))
+
+
+def _name(value: Any) -> Any:
+    return Path(value).name if isinstance(value, str) and Path(value).exists() else value

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests_support import records
@@ -101,6 +102,18 @@ def test_what_was_killed_goes_on_and_what_is_done_is_not_done_again(tmp_path):
     _, figures, _ = made(table, tmp_path)
     assert not any(figure.failed for figure in figures) and second.done
     assert (first.folder / "training.json").stat().st_mtime_ns == before
+
+
+def test_a_run_is_the_same_wherever_its_folders_are_named_from(tmp_path, monkeypatch, encoder_folder):
+    cell = read_table("dspert", "table3").cell("DSpERT, L̃ = 4", "GENIA")
+    monkeypatch.chdir(tmp_path)
+    here = plan_run(place(Path("out")), cell, 1)
+    there = plan_run(place(tmp_path / "out"), cell, 1)
+    assert here.folder.resolve() == there.folder and here.recipe["span_depth"] == 4
+    named = plan_run(place(tmp_path / "out", encoder=encoder_folder), cell, 1)
+    assert named.folder != there.folder
+    assert named.recipe["span_depth"] == 1, "four of twelve layers are one of an encoder's two"
+    assert plan_run(place(tmp_path / "out", encoder="default"), cell, 1).recipe["span_depth"] == 2
 
 
 def test_a_run_that_fails_is_said_in_its_cell_and_the_others_are_made(tmp_path):
