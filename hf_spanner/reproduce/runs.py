@@ -120,8 +120,14 @@ class Place:
         if self.budget.sentences is None:
             return source
         if source not in self._drawn:
-            train, validation, test = self.budget.sentences
-            self._drawn[source] = str(draw(source, train, DRAW, self.output / "data", validation, test))
+            sizes = self.budget.sentences
+            folder = self.output / "data" / "-".join(map(str, sizes))
+            drawn = folder / f"{Path(source).name}-{sizes[0]}-{DRAW}"
+            done = folder / f"{drawn.name}.drawn"
+            if not done.is_file():  # reading a whole corpus takes a while
+                drawn = draw(source, sizes[0], DRAW, folder, sizes[1], sizes[2])
+                done.touch()
+            self._drawn[source] = str(drawn)
         return self._drawn[source]
 
     def encoder_for(self, corpus: str) -> str | None:
@@ -192,7 +198,7 @@ def plan_run(place: Place, cell: Cell, seed: int) -> Run:
     recipe = recipe_of(place, cell)
     data = place.source(cell.corpus) if place.budget.sentences is None else place.data(cell.corpus)
     named = {key: _name(value) for key, value in recipe.items()}  # wherever a folder lies
-    identity = json.dumps([named, Path(data).name], sort_keys=True)
+    identity = json.dumps([named, Path(data).name, place.budget.sentences], sort_keys=True)
     digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
     stem = PurePosixPath(str(cell.recipe)).stem
     name = f"{cell.corpus if not place.stands_in(cell.corpus) else SAMPLE}-{stem}-{digest}"
