@@ -209,7 +209,7 @@ def runs_of(place: Place, claim: Claim, seed: int) -> list[Run]:
 
 def _train(place: Place, run: Run) -> dict[Path, str]:
     try:
-        run.train(place.commands)
+        place.train(run)
     except (ValueError, TypeError, OSError, ImportError, RuntimeError, LookupError) as error:
         place.say(f"  failed: {(told := explain(error, run.log))}")
         return {run.folder: told}

@@ -118,7 +118,7 @@ class Reproduction:
                 continue
             self.place.say(f"training {number} of {len(runs)}: {run.name}")
             try:
-                run.train(self.place.commands)
+                self.place.train(run)
             except (ValueError, TypeError, OSError, ImportError, RuntimeError, LookupError) as error:
                 self._failed[run.folder] = explain(error, run.log)
                 self.place.say(f"  failed: {self._failed[run.folder]}")

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..benchmarks.sweep import draw
 from ..building.toy import make_toy_encoder
 from ..data.loading import load_nested_ner
 from ..default import folder_of
-from ..hub.record import RECORD, read_record
+from ..hub.record import RECORD
 from ..training.recipes import read_recipe
 from .tables import Cell
 
@@ -110,25 +110,12 @@ class Place:
         """Whether the sample stands for a corpus that is not there."""
         return self.budget.name == "small" and self.source(corpus) == SAMPLE
 
-    @cached_property
-    def _drawn(self) -> dict[str, str]:
-        return {}
-
     def data(self, corpus: str) -> str:
         """The data that is trained on: the corpus, or the sentences of it that the budget leaves."""
-        source = self.source(corpus)
-        if self.budget.sentences is None:
+        source, sizes = self.source(corpus), self.budget.sentences
+        if sizes is None:
             return source
-        if source not in self._drawn:
-            sizes = self.budget.sentences
-            folder = self.output / "data" / "-".join(map(str, sizes))
-            drawn = folder / f"{Path(source).name}-{sizes[0]}-{DRAW}"
-            done = folder / f"{drawn.name}.drawn"
-            if not done.is_file():  # reading a whole corpus takes a while
-                drawn = draw(source, sizes[0], DRAW, folder, sizes[1], sizes[2])
-                done.touch()
-            self._drawn[source] = str(drawn)
-        return self._drawn[source]
+        return str(self.output / "data" / "-".join(map(str, sizes)) / f"{Path(source).name}-{sizes[0]}-{DRAW}")
 
     def encoder_for(self, corpus: str) -> str | None:
         """What takes the place of the recipe's encoder: the user's, a toy made of the corpus' words, or nothing."""
@@ -139,12 +126,24 @@ class Place:
                 f"--budget {self.budget.name} trains on a small encoder that you name: --encoder "
                 "sentence-transformers/all-MiniLM-L6-v2, or a folder."
             )
-        data = self.data(corpus)
-        folder = self.output / "encoders" / f"toy-{Path(data).name}"
-        if not (folder / "model.safetensors").is_file():  # the last file of it
-            texts = [" ".join(sentence["tokens"]) for sentence in load_nested_ner(data)["train"]]
-            make_toy_encoder(folder, texts, hidden_size=32, num_layers=TOY_LAYERS)
-        return str(folder)
+        return str(self.output / "encoders" / f"toy-{Path(self.data(corpus)).name}")
+
+    def train(self, run: Run) -> None:
+        """Make ready what a run needs, and train it, unless it is done."""
+        if run.done:
+            return
+        if (sizes := self.budget.sentences) is not None:
+            folder = Path(run.data)
+            drawn = folder.with_name(f"{folder.name}.drawn")
+            if not drawn.is_file():  # reading a whole corpus takes a while
+                draw(self.source(run.corpus), sizes[0], DRAW, folder.parent, sizes[1], sizes[2])
+                drawn.touch()
+        if self.encoder is None and self.budget.name == "small":
+            encoder = Path(str(self.encoder_for(run.corpus)))
+            if not (encoder / "model.safetensors").is_file():  # the last file of it
+                texts = [" ".join(sentence["tokens"]) for sentence in load_nested_ner(run.data)["train"]]
+                make_toy_encoder(encoder, texts, hidden_size=32, num_layers=TOY_LAYERS)
+        run.train(self.commands)
 
     def seeds(self, table: Iterable[int], asked: Iterable[int] | None = None) -> list[int]:
         """The seeds: those asked for, the budget's, or the table's."""
@@ -179,25 +178,23 @@ class Run:
         flags = ["--seed", str(self.seed), "--report_to", "none", "--disable_tqdm", "true", "--resume"]
         return [str(recipe), "--data", self.data, "--output_dir", str(self.folder), *flags]
 
-    def train(self, commands: Commands) -> dict[str, Any]:
-        """Train, unless that is done, and return the record; what is printed goes into a log beside the folder."""
+    def train(self, commands: Commands) -> None:
+        """Train; what is printed goes into a log beside the folder."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         recipe = self.folder.parent / "recipe.yaml"
         recipe.write_text(yaml.safe_dump(dict(self.recipe), sort_keys=False, allow_unicode=True), encoding="utf-8")
-        if not self.done:
-            try:
-                with self.log.open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
-                    commands.train(self.argv())
-            except SystemExit as error:  # of the parser, which has said why
-                raise ValueError(self.log.read_text(encoding="utf-8").strip().splitlines()[-1]) from error
-        return read_record(self.folder / RECORD)
+        try:
+            with self.log.open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+                commands.train(self.argv())
+        except SystemExit as error:  # of the parser, which has said why
+            raise ValueError(self.log.read_text(encoding="utf-8").strip().splitlines()[-1]) from error
 
 
 def plan_run(place: Place, cell: Cell, seed: int) -> Run:
     """The training that a cell of a table asks for."""
     recipe = recipe_of(place, cell)
-    data = place.source(cell.corpus) if place.budget.sentences is None else place.data(cell.corpus)
-    named = {key: _name(value) for key, value in recipe.items()}  # wherever a folder lies
+    data = place.data(cell.corpus)
+    named = {key: Path(str(value)).name if key == "encoder" else value for key, value in recipe.items()}
     identity = json.dumps([named, Path(data).name, place.budget.sentences], sort_keys=True)
     digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
     stem = PurePosixPath(str(cell.recipe)).stem
@@ -226,7 +223,7 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
         if not (budget.is_full and "encoder" in row):  # what the row is about stays
             row["encoder"] = encoder
         if not budget.is_full and row.get("span_depth"):
-            row["span_depth"] = _depth(row["span_depth"], paper, encoder)
+            row["span_depth"] = _depth(row["span_depth"], paper, place.encoder)
     whole = {**recipe, **row, **place.settings}
     return {key: value for key, value in whole.items() if value is not None or key in fields}  # None: as if unset
 
@@ -239,12 +236,10 @@ def paper_recipe(cell: Cell) -> dict[str, Any]:
     return fields | recipe
 
 
-def _depth(depth: int, paper: str, encoder: str) -> int:
-    """The same share of another encoder's layers: 4 of 12 are 2 of 6."""
-    config = AutoConfig.from_pretrained(folder_of(encoder))
-    config = getattr(config, "encoder_config", None) or config  # of a trained model, that of its encoder
-    return max(1, round(depth * config.num_hidden_layers / (24 if "large" in paper else 12)))
-
-
-def _name(value: Any) -> Any:
-    return Path(value).name if isinstance(value, str) and Path(value).exists() else value
+def _depth(depth: int, paper: str, encoder: str | None) -> int:
+    """The same share of another encoder's layers, a toy's if none is named: 4 of 12 are 2 of 6."""
+    layers = TOY_LAYERS
+    if encoder is not None:
+        config = AutoConfig.from_pretrained(folder_of(encoder))
+        layers = (getattr(config, "encoder_config", None) or config).num_hidden_layers  # of a model, its encoder's
+    return max(1, round(depth * layers / (24 if "large" in paper else 12)))

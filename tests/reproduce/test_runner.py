@@ -199,6 +199,7 @@ def test_the_command_lists_plans_and_says_what_lacks(tmp_path, capsys, monkeypat
     assert cli.main(["reproduce", "dspert", "table3", "--dry-run", "--budget", "small"]) == 0
     out = capsys.readouterr().out
     assert out.count("to train: hf-spanner train") == 30 and "the sample corpus stands in" in out
+    assert not list(tmp_path.iterdir()), "a dry run writes nothing"
     for argv, message in (
         (["dspert", "table3"], "ACE 2004 is not at hand, no --data-root is given. It needs the LDC's"),
         (["dspert", "table99"], "dspert has no table 'table99'; did you mean"),
