@@ -250,7 +250,10 @@ def _counts(reading: Reading) -> SentenceCounts | None:
     if (chosen := groups_of(reading, reading.cell.measure)) is None:
         return None
     mentions = [mention for mention, there in zip(reading.mentions, chosen, strict=True) if there]
-    return SentenceCounts.of(mentions, len(reading.sentences))
+    counts = SentenceCounts.of(mentions, len(reading.sentences))
+    if reading.cell.measure.endswith(".f1"):
+        return counts
+    return counts._replace(predicted=counts.support)  # of spans that are given: right ones of all
 
 
 # ------------------------------------------------------------------------------------------------------------ the page
