@@ -64,7 +64,14 @@ setup(
         "hf_spanner.model_cards": "model_cards",
     },
     package_data={
-        "hf_spanner": ["py.typed", "recipes/**/*.yaml", "data/sample/*.jsonl", "data/sample/*.txt", "default_model/*"],
+        "hf_spanner": [
+            "py.typed",
+            "recipes/**/*.yaml",
+            "reproduce/**/*.yaml",
+            "data/sample/*.jsonl",
+            "data/sample/*.txt",
+            "default_model/*",
+        ],
         "hf_spanner.data.corpora": ["*.yaml"],
         "hf_spanner.report": ["*.css", "*.js"],
         "hf_spanner.metrics": ["nested_ner/*.md"],  # with its .py files the whole folder that evaluate loads

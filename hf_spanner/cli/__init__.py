@@ -45,6 +45,7 @@ COMMANDS = (
     Command("tune-threshold", "hf_spanner.cli.tune_threshold", "find the threshold with the best validation F1"),
     Command("pictures", "hf_spanner.cli.pictures", "draw what a model thinks of the gold entities"),
     Command("curves", "hf_spanner.cli.curves", "draw the training loss by epoch"),
+    Command("reproduce", "hf_spanner.cli.reproduce", "make a paper's table again, beside its printed figures"),
 )
 
 # Packages that only some commands and options need, and what installs them.

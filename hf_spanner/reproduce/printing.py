@@ -1,0 +1,103 @@
+"""A reproduced table for people: Markdown with the paper's column and ours side by side, JSON, a plot of a figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..analysis.pictures import COLOURS, require_matplotlib
+from .measures import WITHOUT_TRAINING
+from .runner import Figure
+from .tables import Table
+
+
+def markdown(table: Table, outcome: dict[str, Any]) -> str:
+    """The table, and below it what must be known of its figures."""
+    cells = {(cell["row"], cell["column"]): cell for cell in outcome["cells"]}
+    printed = [c for c in table.columns if any(cell["printed"] for cell in cells.values() if cell["column"] == c)]
+    heads = [head for c in table.columns for head in ([f"{c}, paper", f"{c}, ours"] if c in printed else [c])]
+    lines = [f"**{table.item}: {table.title}** ({table.paper}, budget {outcome['budget']})", ""]
+    lines += [f"| {table.axis} | " + " | ".join(map(_cell, heads)) + " |", "|---" + "|---:" * len(heads) + "|"]
+    for row in table.rows:
+        shown = []
+        for column in table.columns:
+            cell = cells.get((row, column))
+            shown += [cell["printed"] or "–" if cell else ""] if column in printed else []
+            shown.append(cell["ours"] if cell else "")
+        lines.append(f"| {_cell(row)} | " + " | ".join(map(_cell, shown)) + " |")
+    return "\n".join([*lines, *(f"\n{note}" for note in notes(table, outcome))])
+
+
+def _cell(text: Any) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
+    """What a reader of the figures must know."""
+    lines = [table.note] if table.note else []
+    seeds = ", ".join(map(str, outcome["seeds"]))
+    lines += outcome["missing"].values()
+    if all(cell.section in WITHOUT_TRAINING for cell in table.cells):
+        pass  # what is counted or set hangs on no budget
+    elif outcome["budget"] != "full":
+        lines.append(
+            f"Ours: budget {outcome['budget']} (a sample of the sentences, a small encoder), seed {seeds}: not to be "
+            "held against the paper's figures."
+        )
+    else:
+        lines.append(f"Ours: the paper's recipe, seed {seeds}.")
+    if outcome["stand-ins"]:
+        lines.append(f"Not at hand, the package's sample corpus stands in: {', '.join(outcome['stand-ins'])}.")
+    reasons = dict.fromkeys(cell["failed"] for cell in outcome["cells"] if "failed" in cell)
+    return [*lines, *(f"Failed: {reason}" for reason in reasons)]
+
+
+def write_outcome(table: Table, outcome: dict[str, Any], figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """`TABLE.md`, `TABLE.json`, and of a curve or a histogram `TABLE.svg` and `TABLE.png`; the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{table.name}.{ending}" for ending in ("md", "json")]
+    files[0].write_text(markdown(table, outcome) + "\n", encoding="utf-8")
+    files[1].write_text(json.dumps(outcome, ensure_ascii=False, indent=1), encoding="utf-8")
+    if table.kind in ("curve", "histogram"):
+        drawing = draw(table, figures)
+        for ending in ("svg", "png"):
+            files.append(folder / f"{table.name}.{ending}")
+            drawing.savefig(files[-1], dpi=150)
+    return files
+
+
+def draw(table: Table, figures: Sequence[Figure]) -> Any:
+    """A line a row over the columns, or bars; of rows whose figures are curves themselves, these."""
+    require_matplotlib()
+    from matplotlib.figure import Figure as Drawing
+
+    drawing = Drawing(figsize=(7.5, 4.6), layout="constrained")
+    axes = drawing.add_subplot()
+    places = {column: place for place, column in enumerate(table.columns)}
+    for number, row in enumerate(table.rows):
+        colour, of_row = COLOURS[number % len(COLOURS)], [figure for figure in figures if figure.cell.row == row]
+        if series := [value for f in of_row for value in f.values.values() if isinstance(value, list)]:
+            for index, points in enumerate(series):
+                axes.plot(*zip(*points, strict=True), color=colour, label=row if not index else None)
+            continue
+        known = [(places[f.cell.column], f.mean, f.deviation or 0.0) for f in of_row if f.mean is not None]
+        if not known:
+            continue
+        x, y, spread = (list(values) for values in zip(*known, strict=True))
+        if table.kind == "histogram":
+            width = 0.8 / len(table.rows)
+            axes.bar([place + number * width - 0.4 + width / 2 for place in x], y, width, color=colour, label=row)
+        else:
+            axes.errorbar(x, y, yerr=spread if any(spread) else None, fmt="o-", color=colour, label=row, capsize=2)
+    if axes.has_data() and not any(isinstance(v, list) for f in figures for v in f.values.values()):
+        axes.set_xticks(range(len(places)), list(places))
+    axes.set_xlabel(table.axis)
+    axes.set_title(f"{table.item}: {table.title}", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92", linewidth=0.6)
+    axes.set_axisbelow(True)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8)
+    return drawing
