@@ -56,7 +56,7 @@ class Parts:
         self.output = Path(output)
         self.format = self.output.suffix.lower().lstrip(".")
         self.folder = self.output.with_name(f"{self.output.name}.parts")
-        self.aside = self.output.with_name(f"{self.output.stem}.bad.jsonl")  # what could not be read, if anything
+        self.aside = self.output.with_name(f"{self.output.name}.bad.jsonl")  # what could not be read, if anything
 
     def exist(self) -> bool:
         """Whether a run has begun to make them."""
@@ -103,10 +103,8 @@ class Parts:
                         f"{self.folder} was begun with {name} {_short(before.get(name))}, now it is {_short(value)}: "
                         "go on with what it was begun with, or begin anew with --overwrite."
                     )
-        for path in self.folder.glob(
-            ".*" if resume and self.exist() else "*"
-        ):  # what a killed run was writing, or all
-            if path.name.endswith(".saving") or path.name.startswith("part-"):
+        for path in self.folder.iterdir():  # what a killed run was writing, and all that is not gone on with
+            if path.name.endswith(".saving") or (path.name.startswith("part-") and not (resume and self.exist())):
                 path.unlink(missing_ok=True)
         self._write(self.folder / SETTINGS, lambda path: path.write_text(json.dumps(settings, indent=1), "utf-8"))
 
@@ -115,9 +113,9 @@ class Parts:
     ) -> None:
         """A part, whole, and before it what was set aside of its input."""
         name = f"part-{block.number:08}-{block.digest}"
-        if bad:
-            self._write(self.folder / f"{name}.bad", lambda path: _write_lines(path, bad))
         with full_disk_said(self.output, "go on with --resume"):
+            if bad:
+                self._write(self.folder / f"{name}.bad", lambda path: _write_lines(path, bad))
             if self.format == "parquet":
                 self._write(self.folder / f"{name}.parquet", lambda path: tables.write(path, rows, layout))
             else:
@@ -133,9 +131,8 @@ class Parts:
             else:
                 self.aside.unlink(missing_ok=True)
             files = [self.folder / f"{name}.{self.format}" for name in names]
-            self._write(
-                self.output, lambda path: (tables.join if self.format == "parquet" else _concatenate)(path, files)
-            )
+            join = tables.join if self.format == "parquet" else _concatenate
+            self._write(self.output, lambda path: join(path, files))
         return sum(count_lines(file) for file in aside)
 
     def remove(self) -> None:

@@ -17,15 +17,17 @@ class Progress:
     Args:
         total: bytes or rows of the whole input; None if nobody knows.
         shown: whether anything is shown at all.
+        processes: how many read the input together; what this one has read is taken for the share of each.
     """
 
-    def __init__(self, total: int | None, shown: bool = True) -> None:
-        self.total, self.shown = total, shown
+    def __init__(self, total: int | None, shown: bool = True, processes: int = 1) -> None:
+        self.total, self.shown, self.processes = total, shown, processes
         self.before = 0  # texts that an earlier run had read
-        self.read = 0
+        self.read = 0  # by this process
         self.expected: float | None = None  # texts of the whole input, as far as it can be told from its beginning
         self.moves = sys.stderr is not None and sys.stderr.isatty()
         self.begun = self.drawn = monotonic()
+        self.ended: float | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -33,6 +35,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.ended = monotonic()
         if self.shown and self.moves:
             self._write("")
 
@@ -51,16 +54,17 @@ class Progress:
     @property
     def speed(self) -> float:
         """Texts per second of this run."""
-        return self.read / max(monotonic() - self.begun, 1e-9)
+        return self.processes * self.read / max((self.ended or monotonic()) - self.begun, 1e-9)
 
     def line(self) -> str:
         """What is known now, such as `12,288 texts, 40 %, 512 texts/s, 01:40 left`."""
-        told = [f"{self.before + self.read:,} texts"]
+        read = self.before + self.processes * self.read
+        told = [f"{read:,} texts"]
         if self.expected:
-            told.append(f"{min((self.before + self.read) / self.expected, 1):.0%}")
+            told.append(f"{min(read / self.expected, 1):.0%}")
         told.append(f"{self.speed:,.0f} texts/s")
         if self.expected and self.read:
-            left = max(self.expected - self.before - self.read, 0) / self.speed
+            left = max(self.expected - read, 0) / self.speed
             told.append(f"{tqdm.format_interval(left)} left")
         return ", ".join(told)
 

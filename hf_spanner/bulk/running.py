@@ -31,13 +31,13 @@ class Summary(NamedTuple):
     """What a run has done.
 
     Attributes:
-        texts: all records of the input; 0 if the output was complete already.
+        texts: all records of the input; None if the output was complete already.
         aside: of these, how many were set aside.
         before: of these, how many an earlier run had read.
         speed: texts per second of this run.
     """
 
-    texts: int
+    texts: int | None
     aside: int
     before: int = 0
     speed: float = 0.0
@@ -69,7 +69,7 @@ def predict_bulk(
     if resume and parts.is_joined():
         if rank == 0:
             parts.remove()  # what a kill has left of it
-        return Summary(0, count_lines(parts.aside))
+        return Summary(None, count_lines(parts.aside))
     parts.check(resume, overwrite)
     _check_columns(source, reading)
     lock = locked(parts.folder, "written", "name another --output") if rank == 0 else nullcontext()
@@ -79,7 +79,7 @@ def predict_bulk(
         meet()
         finished = parts.finished()
         meet()  # nobody writes before everybody has looked
-        with Progress(source.total, shown=progress and rank == 0) as told:
+        with Progress(source.total, progress and rank == 0, world) as told:
             texts = _read_all(source, parts, finished, reading, told, workers, rank, world, part)
         meet()
         aside = parts.join() if rank == 0 else 0

@@ -88,6 +88,8 @@ def bulk(args: argparse.Namespace, parser: argparse.ArgumentParser, reading: Rea
         parser.error(f"--format {args.format} is for a few texts, and --input for files: leave it out.")
     name = args.file if args.input is None else args.input
     check_other_file(args.output, name)
+    if args.input is None and not Path(name).is_file():
+        raise FileNotFoundError(f"There is no file {name!r} to read.")
     kind = "file" if args.whole_files else "txt" if args.input is None else None
     source = open_source(name, kind, args.split)
     overwrite = args.overwrite or (args.input is None and not args.resume)  # --file has always done so
@@ -98,7 +100,7 @@ def bulk(args: argparse.Namespace, parser: argparse.ArgumentParser, reading: Rea
 
 
 def say_what_was_done(done: Summary, output: str) -> None:
-    if not done.texts:
+    if done.texts is None:
         told = f"{output} was complete already."
     else:
         before = f", {done.before:,} of them by an earlier run" if done.before else ""

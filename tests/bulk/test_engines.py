@@ -30,7 +30,7 @@ def corpus(tmp_path, texts):
 
 
 def known_by(entities):
-    """Without the last digits of scores, which hang on what else was in the batch, and without fields that are null."""
+    """Without the last digits of scores, which hang on what else is in a batch, and without fields that are null."""
     return [
         {name: round(value, 4) if name == "score" else value for name, value in entity.items() if value is not None}
         for entity in entities

@@ -151,7 +151,7 @@ def test_lines_of_a_file_to_a_file_go_the_way_of_bulk_prediction(predict, tmp_pa
     code, out, err = predict("--file", str(file), "--lines", "--output", str(output))
     assert code == 3 and out == "" and "1 line could not be read: see" in err
     assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == ["fine", TEXT]
-    (bad,) = map(json.loads, (tmp_path / "out.bad.jsonl").read_text().splitlines())
+    (bad,) = map(json.loads, (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines())
     assert bad == {
         "file": "in.csv", "line": 2, "reason": "not UTF-8: byte 2 is 0xef", "content": "na\\xefve"
     }  # fmt: skip
