@@ -57,7 +57,9 @@ _LAZY = {
     "load_nested_ner": ".data",
     "predict_sentences": ".evaluation.predicting",
     "read_vectors": ".building.vectors",
+    "render": ".rendering",
     "score_entities": ".metrics",
+    "show": ".rendering",
     "train_glove": ".building.glove",
 }
 
@@ -82,7 +84,9 @@ __all__ = [
     "pipeline",
     "predict_sentences",
     "read_vectors",
+    "render",
     "score_entities",
+    "show",
     "smooth_targets",
     "train_glove",
 ]
@@ -96,6 +100,7 @@ if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no n
     from .evaluation.predicting import predict_sentences
     from .evaluation.scoring import evaluate
     from .metrics import load_metric, score_entities
+    from .rendering import render, show
     from .training.arguments import NestedNerTrainingArguments
     from .training.dataset import NestedNerCollator, NestedNerDataset
     from .training.scores import NestedNerMetrics

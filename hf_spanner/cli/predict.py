@@ -16,7 +16,8 @@ from ..harmless import OBEYED
 from ..hub.publishing import find
 from ..hub.record import RECORD, read_record
 from ..loading import load_config, load_model, pipeline
-from ..report.terminal import render, use_color
+from ..rendering import render
+from ..rendering.ansi import use_color
 from .options import (
     add_decoding_arguments,
     add_device_arguments,
@@ -63,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         for text, entities in results:
             if view:
                 names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.types]
-                stream.write(render(text, entities, color=color, labels=names) + "\n")
+                stream.write(render(text, entities, "ansi", color=color, labels=names) + "\n")
                 stream.write("\n" if entities else "(no entities)\n\n")
             else:
                 stream.write(as_json(text, entities) + "\n")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import svg
-from .html import Html, join, table, tag, type_name
+from .html import table, type_name
+from ..rendering.markup import Html, join, tag
 from .markdown import REPRESENTATION_ROWS, difference, number, value_at
 
 

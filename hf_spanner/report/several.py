@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.groups import BUCKETS
-from .html import Html, heat, join, percent, signed, table, tag, type_name
+from .html import heat, percent, signed, table, type_name
+from ..rendering.markup import Html, join, tag
 from .single import GROUPS
 
 

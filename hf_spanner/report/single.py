@@ -8,7 +8,8 @@ from typing import Any
 from ..evaluation.errors import KINDS, NONE
 from ..evaluation.groups import BUCKETS, SIZES, TITLES
 from . import svg
-from .html import Html, card_row, heat, join, percent, table, tag, type_name
+from .html import card_row, heat, percent, table, type_name
+from ..rendering.markup import Html, join, tag
 
 GROUPS = ("length", "sentence_length", "depth", "nesting", "layer", "unseen")
 HUES = {"type": "s3", "boundary": "s1", "spurious": "s4", "missed": "s5"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .html import Html, hue, join, percent, tag
+from .html import hue, percent
+from ..rendering.markup import Html, join, tag
 
 WIDTH = 360
 
