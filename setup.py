@@ -29,12 +29,13 @@ def read_readme() -> str:
 
 
 extras = {
+    "demo": ["gradio>=6.31"],  # the first that goes with huggingface_hub 2
     "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML"],
     "plots": ["matplotlib"],
     "peft": ["peft"],
     "tune": ["optuna"],
 }
-extras["dev"] += ["matplotlib", "optuna", "peft"]  # the tests of those extras
+extras["dev"] += ["matplotlib", "optuna", "peft", *extras["demo"]]  # the tests of those extras
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(

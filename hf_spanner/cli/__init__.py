@@ -32,6 +32,8 @@ COMMANDS = (
     Command("compare", "hf_spanner.cli.compare", "which of several models is better, where, and for sure?"),
     Command("tune", "hf_spanner.cli.tune", "search learning rates and span length for your data: a recipe"),
     Command("tune-threshold", "hf_spanner.cli.tune_threshold", "find the threshold with the best validation F1"),
+    Command("demo", "hf_spanner.cli.demo", "a page in the browser: text in, nested view out"),
+    Command("space", "hf_spanner.cli.space", "the same page as a Space of the Hub"),
     Command("pictures", "hf_spanner.cli.pictures", "draw what a model thinks of the gold entities"),
 )
 
@@ -39,6 +41,7 @@ COMMANDS = (
 OPTIONAL = {
     "peft": "hf_spanner[peft]",
     "matplotlib": "hf_spanner[plots]",
+    "gradio": "hf_spanner[demo]",
     "spacy": "spacy",
     "optuna": "hf_spanner[tune]",
     "scipy": "scipy",

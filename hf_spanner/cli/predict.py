@@ -18,6 +18,8 @@ from ..hub.record import RECORD, read_record
 from ..loading import load_config, load_model, pipeline
 from ..rendering import render
 from ..rendering.ansi import use_color
+from ..rendering.drawing import html
+from ..rendering.html import page
 from .options import (
     add_decoding_arguments,
     add_device_arguments,
@@ -28,11 +30,13 @@ from .options import (
     say,
 )
 
+PICTURES = ("html", "svg")
 EPILOG = """\
 examples:
   hf-spanner predict "the mayor of New York"
   hf-spanner predict --model runs/litbank "the mayor of New York"
   hf-spanner predict --model runs/litbank --file chapter.txt
+  hf-spanner predict --format html --output seen.html --file chapter.txt
   cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
 
 A line of JSON Lines is {"text", "entities"}; an entity has entity_group, score, word, start and end, counted in
@@ -56,6 +60,12 @@ def main(argv: list[str] | None = None) -> int:
 
     ner = load_pipeline(args.model, **device_options(args))
     results = predict(ner, source, args.words, batch_size=args.batch_size, **options)
+    names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.types]
+    if args.format in PICTURES:
+        drawn = picture(results, args.format, names)
+        with open_output(args.output) as stream:
+            stream.writelines(drawn)
+        return 0
     with open_output(args.output) as stream:
         view = args.format == "view" or (args.format is None and stream.isatty())
         color = args.color == "always" or (args.color == "auto" and use_color(stream))
@@ -63,7 +73,6 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(**({"errors": "replace"} if view else {"encoding": "utf-8"}))
         for text, entities in results:
             if view:
-                names = [options.get("label_map", {}).get(label, label) for label in ner.model.config.types]
                 stream.write(render(text, entities, "ansi", color=color, labels=names) + "\n")
                 stream.write("\n" if entities else "(no entities)\n\n")
             else:
@@ -84,7 +93,7 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--lines", action="store_true", help="every line of the file is a text, empty ones too")
     parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
     parser.add_argument("--output", help="write to this file")
-    parser.add_argument("--format", choices=["view", "jsonl"], help="default: view on a terminal, else jsonl")
+    parser.add_argument("--format", choices=["view", "jsonl", *PICTURES], help="default: view on a terminal, else jsonl; html is a page, svg a picture of one text")
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
     parser.add_argument(
         "--labels",
@@ -196,6 +205,16 @@ def predict(ner, texts: Iterable[str], words: bool = False, **options) -> Iterat
 
 
 # -------------------------------------------------------------------------------------------------------------- output
+
+
+def picture(results: Iterable[tuple[str, list[dict]]], format: str, labels: list[str]) -> list[str]:
+    """The texts with their entities as a page, or the only one as an SVG file."""
+    done = list(results)
+    if format == "html":
+        return [page("Nested entities", [html(text, found, labels) for text, found in done])]
+    if len(done) != 1:
+        raise ValueError(f"--format svg draws one text, and there are {len(done)}: write html, or one file for each.")
+    return [render(*done[0], "svg", labels=labels) + "\n"]
 
 
 def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:

@@ -11,15 +11,18 @@ from .ansi import ansi_view
 from .colours import places
 from .entities import as_marks
 from .html import THEMES, html_view, style_sheet
+from .layout import Mark
 from .markup import Html, tag
 from .svg import svg_view
 
+Text = str | Sequence[str]
+Entities = Iterable[Mapping[str, Any] | Entity]
 FORMATS = ("html", "svg", "ansi")
 
 
 def render(
-    text: str | Sequence[str],
-    entities: Iterable[Mapping[str, Any] | Entity],
+    text: Text,
+    entities: Entities,
     format: str = "html",
     *,
     labels: Sequence[str] | None = None,
@@ -55,11 +58,23 @@ def render(
         raise ValueError(f"There is no format {format!r}: choose from {', '.join(FORMATS)}.")
     if theme not in THEMES:
         raise ValueError(f"There is no theme {theme!r}: choose from {', '.join(THEMES)}.")
-    whole, marks = as_marks(text, entities)
-    marks = [mark._replace(label=harmless(mark.label)) for mark in marks]
-    colours = places((mark.label for mark in marks), [harmless(label) for label in labels or ()])
+    if format == "html":
+        return str(tag("style", Html(style_sheet(themes=[theme]))) + html(text, entities, labels, theme))
+    whole, marks, colours = _prepared(text, entities, labels)
     if format == "ansi":
         return ansi_view(whole, marks, colours, width, color)
-    if format == "svg":
-        return str(svg_view(whole, marks, colours, width, theme))
-    return str(tag("style", Html(style_sheet(themes=[theme]))) + html_view(whole, marks, colours, theme))
+    return str(svg_view(whole, marks, colours, width, theme))
+
+
+def html(text: Text, entities: Entities, labels: Sequence[str] | None = None, theme: str = "auto") -> Html:
+    """The HTML alone, for a page that has the style sheet already."""
+    return html_view(*_prepared(text, entities, labels), theme)
+
+
+def _prepared(
+    text: Text, entities: Entities, labels: Sequence[str] | None
+) -> tuple[str, list[Mark], dict[str, int]]:
+    """The text, what is drawn on it, and each label's place in the palette."""
+    whole, marks = as_marks(text, entities)
+    marks = [mark._replace(label=harmless(mark.label)) for mark in marks]
+    return whole, marks, places((mark.label for mark in marks), [harmless(label) for label in labels or ()])

@@ -33,9 +33,10 @@ STYLE = """\
   background-image: linear-gradient(var(--edge), var(--edge)), var(--bar); background-size: 100% 2px, 100% calc(var(--lane) - 3px);
   background-position: 0 var(--y); print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .nested-ner mark.up { --y: 0em; padding: calc((var(--n) + 1) * var(--lane)) 0 0; padding-inline-end: var(--more, 0); }
-.nested-ner mark[data-label]::before { content: attr(data-label); position: absolute; top: calc(var(--y) / .7); height: calc(var(--lane) / .7 - 3px);
+.nested-ner mark[data-label]::before { content: attr(data-label); position: absolute; inset-inline-start: 0; top: calc(var(--y) / .7); height: calc(var(--lane) / .7 - 3px);
   font: 500 .7em/calc(var(--lane) / .7 - 3px) system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif;
   white-space: nowrap; padding-inline-start: .35em; border-inline-start: 2.5px solid var(--edge); color: var(--label); pointer-events: none; }
+.nested-ner mark.striped::before { background: color-mix(in srgb, var(--paper) 75%, transparent); }
 .nested-ner mark.rest::before { border-inline-start: 0; }
 .nested-ner .out { --bar: linear-gradient(var(--label), var(--label)) !important; --edge: var(--label) !important; }
 .nested-ner mark.out[data-label]::before { color: var(--paper); font-weight: 600; }
