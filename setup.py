@@ -57,6 +57,7 @@ setup(
     },
     package_data={
         "hf_spanner": ["py.typed", "recipes/**/*.yaml", "data/sample/*.jsonl", "data/sample/*.txt", "default_model/*"],
+        "hf_spanner.rendering": ["*.css"],
         "hf_spanner.report": ["*.css", "*.js"],
         "hf_spanner.metrics": ["nested_ner/*.md"],  # with its .py files the whole folder that evaluate loads
         "hf_spanner.model_cards": ["*.md", "*.yaml"],  # the template and the citations of a card

@@ -113,6 +113,16 @@ class Page:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
+    def type(self, selector: str, text: str) -> None:
+        """Put a text into a field, as if it was pasted."""
+        self.run(
+            f"""((box, value) => {{
+                const kind = box instanceof HTMLTextAreaElement ? HTMLTextAreaElement : HTMLInputElement;
+                Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(box, value);
+                box.dispatchEvent(new Event('input', {{bubbles: true}}));
+            }})(document.querySelector({json.dumps(selector)}), {json.dumps(text)})"""
+        )
+
     @property
     def requests(self) -> list[str]:
         sent = [event for event in self.events if event.get("method") == "Network.requestWillBeSent"]

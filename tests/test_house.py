@@ -69,8 +69,8 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 # Who may import whom: what stands further right is imported by what stands further left, never the other way.
-LAYERS = ["cli", "benchmarks", "training", "demo", "hub building report", "evaluation", "analysis", "loading errors foreign",
-          "data metrics", "auto", "rendering", "default harmless", "modeling"]  # fmt: skip
+LAYERS = ["cli", "benchmarks", "training", "demo", "hub building report", "evaluation", "analysis",
+          "loading errors foreign", "data metrics", "auto", "rendering", "default harmless", "modeling"]  # fmt: skip
 
 
 def test_imports_point_one_way():

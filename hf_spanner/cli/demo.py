@@ -15,7 +15,11 @@ Nothing leaves the machine, and the page is not seen from outside it. Ctrl-C end
 def main(argv: list[str] | None = None) -> int:
     parser = make_parser("demo", __doc__, EPILOG)
     parser.add_argument(
-        "--model", nargs="+", default=[NAME], metavar="MODEL", help="folders or Hub ids to choose from (default: default)"
+        "--model",
+        nargs="+",
+        default=[NAME],
+        metavar="MODEL",
+        help="folders or Hub ids to choose from (default: default)",
     )
     parser.add_argument("--port", type=int, default=7860, help="of the page's address (default: 7860)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda:1, mps (default: a GPU if there is one)")

@@ -93,7 +93,11 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--lines", action="store_true", help="every line of the file is a text, empty ones too")
     parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
     parser.add_argument("--output", help="write to this file")
-    parser.add_argument("--format", choices=["view", "jsonl", *PICTURES], help="default: view on a terminal, else jsonl; html is a page, svg a picture of one text")
+    parser.add_argument(
+        "--format",
+        choices=["view", "jsonl", *PICTURES],
+        help="default: view on a terminal, else jsonl; html is a page, svg a picture of one text",
+    )
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
     parser.add_argument(
         "--labels",

@@ -46,7 +46,9 @@ def views(text: str, found: Mapping[str, Entities], labels: Sequence[str], bound
         alone = sum(_key(entity) not in common for entity in entities)
         said = f"{name}: {count}" + (f", {alone:,} found by it alone (✱)" if len(found) > 1 else "")
         boxes.append(tag("section", tag("p", said, class_="said"), html_view(text[first:last], marks, colours)))
-    shell = ".views { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem; }"
+    shell = (
+        ".views { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem; }"
+    )
     more = " .views .nested-ner { border: 1px solid color-mix(in srgb, var(--ink) 18%, var(--paper)); }"
     return tag("style", Html(style_sheet(themes=["auto"]) + shell + more)) + tag("div", *boxes, class_="views")
 

@@ -71,9 +71,7 @@ def html(text: Text, entities: Entities, labels: Sequence[str] | None = None, th
     return html_view(*_prepared(text, entities, labels), theme)
 
 
-def _prepared(
-    text: Text, entities: Entities, labels: Sequence[str] | None
-) -> tuple[str, list[Mark], dict[str, int]]:
+def _prepared(text: Text, entities: Entities, labels: Sequence[str] | None) -> tuple[str, list[Mark], dict[str, int]]:
     """The text, what is drawn on it, and each label's place in the palette."""
     whole, marks = as_marks(text, entities)
     marks = [mark._replace(label=harmless(mark.label)) for mark in marks]

@@ -44,7 +44,9 @@ def _mark(entity: Mapping[str, Any] | Entity, length: int, places: Sequence[tupl
         raise ValueError(f"Cannot draw {dict(row)!r:.120}: an entity has start, end and entity_group (or label).")
     size, unit = (length, "characters") if places is None else (len(places), "words")
     if not 0 <= start < end <= size:
-        raise ValueError(f"An entity covers {unit} {start} to {end}, and the text has {size}: are they of another text?")
+        raise ValueError(
+            f"An entity covers {unit} {start} to {end}, and the text has {size}: are they of another text?"
+        )
     if places is not None:
         start, end = places[start][0], places[end - 1][1]
         if start == end:

@@ -5,48 +5,34 @@ text can be selected and copied, pointing at a bar shows its score, and a screen
 entity. No script is needed, and nothing is loaded.
 
 How it is made: a bar is a background that begins below (or above) the letters, as far away as its lane says. Inline
-padding makes no room for it; the `.run` around a cluster of entities does, by a taller line, and `.words` in it moves the
-letters back to where the rest of the line has them. Labels are `::before`, and so no part of the text.
+padding makes no room for it; the `.run` around a cluster of entities does, by a taller line, and `.words` in it moves
+the letters back to where the rest of the line has them. Labels are `::before`, and so no part of the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from .colours import INK, PALETTE, PAPER, STYLES, Shades, shades, style_of
 from .layout import Line, Mark, Piece, lay_out
-from .markup import Html, join, tag
+from .markup import Html, tag
 from .widths import print_width, printed_width
 
 EM = 1000  # the layout counts in thousandths of one
 # Nothing may be loaded, from anywhere: what a page needs is in it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 THEMES = ("auto", "light", "dark")
-STYLE = """\
-.nested-ner { --lane: 1.12em; --drop: 1.28em; background: var(--paper); color: var(--ink); font: 1rem/1.5 system-ui,
-  -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "DejaVu Sans", sans-serif; padding: .5em .8em; border-radius: 6px; }
-.nested-ner .line { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5; tab-size: 4; margin: 0; text-align: start; }
-.nested-ner .run { line-height: calc(1.5em + (var(--u) + var(--d)) * var(--lane)); vertical-align: calc((var(--u) - var(--d)) * var(--lane) / 2); }
-.nested-ner .words { line-height: 1.5em; vertical-align: calc((var(--d) - var(--u)) * var(--lane) / 2); }
-.nested-ner mark { position: relative; color: inherit; background-color: transparent; background-repeat: no-repeat;
-  --y: calc(var(--drop) + var(--n) * var(--lane)); padding: 0 0 calc((var(--n) + 1.25) * var(--lane)); padding-inline-end: var(--more, 0);
-  background-image: linear-gradient(var(--edge), var(--edge)), var(--bar); background-size: 100% 2px, 100% calc(var(--lane) - 3px);
-  background-position: 0 var(--y); print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.nested-ner mark.up { --y: 0em; padding: calc((var(--n) + 1) * var(--lane)) 0 0; padding-inline-end: var(--more, 0); }
-.nested-ner mark[data-label]::before { content: attr(data-label); position: absolute; inset-inline-start: 0; top: calc(var(--y) / .7); height: calc(var(--lane) / .7 - 3px);
-  font: 500 .7em/calc(var(--lane) / .7 - 3px) system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif;
-  white-space: nowrap; padding-inline-start: .35em; border-inline-start: 2.5px solid var(--edge); color: var(--label); pointer-events: none; }
-.nested-ner mark.striped::before { background: color-mix(in srgb, var(--paper) 75%, transparent); }
-.nested-ner mark.rest::before { border-inline-start: 0; }
-.nested-ner .out { --bar: linear-gradient(var(--label), var(--label)) !important; --edge: var(--label) !important; }
-.nested-ner mark.out[data-label]::before { color: var(--paper); font-weight: 600; }
-"""
+STYLE = Path(__file__).with_name("view.css")
 
 
 def html_view(text: str, marks: Sequence[Mark], colours: Mapping[str, int], theme: str = "auto") -> Html:
     """The view without its style sheet; `colours` are the places of labels in the palette."""
     number = f"{len(marks):,} {'entity' if len(marks) == 1 else 'entities'}"
-    lines = [_line(line, colours) for line in lay_out(text, marks, measure=print_width, label_width=lambda mark: label_width(mark.name))]
+    lines = [
+        _line(line, colours)
+        for line in lay_out(text, marks, measure=print_width, label_width=lambda mark: label_width(mark.name))
+    ]
     return tag("div", *lines, class_="nested-ner", role="figure", aria_label=number, data_theme=theme)
 
 
@@ -63,12 +49,13 @@ def style_sheet(scope: str = ".nested-ner", themes: Iterable[str] = THEMES) -> s
             rules += [_theme("light", scope), f"@media (prefers-color-scheme: dark) {{\n{_theme('dark', scope)}\n}}"]
         else:
             rules.append(_theme(theme, f'{scope}[data-theme="{theme}"]'))
+    stripes = "repeating-linear-gradient(135deg, var(--fill) 0 5px, transparent 5px 8px)"
     bars = (
         f"{scope} .{STYLES[0]} {{ --bar: linear-gradient(var(--fill), var(--fill)); }}",
-        f"{scope} .{STYLES[1]} {{ --bar: repeating-linear-gradient(135deg, var(--fill) 0 5px, transparent 5px 8px); }}",
+        f"{scope} .{STYLES[1]} {{ --bar: {stripes}; }}",
         f"{scope} .{STYLES[2]} {{ --bar: linear-gradient(transparent 0 0); }}",
     )
-    return "\n".join([*rules, *bars, STYLE])
+    return "\n".join([*rules, *bars, STYLE.read_text(encoding="utf-8")])
 
 
 def page(title: str, views: Iterable[Html]) -> Html:
@@ -150,9 +137,7 @@ def _cluster(line: Line, pieces: list[Piece], first: int, last: int, colours: Ma
     return tag("span", tag("span", *whole, class_="words"), class_="run", style=f"--u:{lanes[0]};--d:{lanes[1]}")
 
 
-def _mark(
-    line: Line, piece: Piece, again: bool, inside: Sequence[Html | str], colours: Mapping[str, int]
-) -> Html:
+def _mark(line: Line, piece: Piece, again: bool, inside: Sequence[Html | str], colours: Mapping[str, int]) -> Html:
     mark, style, label = piece.mark, f"--n:{piece.lane}", None
     if not again:
         label = mark.name if piece.begins else f"… {mark.name}"

@@ -48,7 +48,7 @@ class Cell(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """The part of a mark that stands on one line: its characters `[first, last)`, and their columns `[left, right)`."""
+    """The part of a mark that stands on one line: its characters `[first, last)`, their columns `[left, right)`."""
 
     mark: Mark
     more: int  # columns that its label needs and its text lacks
@@ -92,8 +92,8 @@ def lay_out(
 ) -> list[Line]:
     """Lines of at most `width`, and each mark's pieces on them, inner ones in lanes nearer to the text.
 
-    A label that is wider than its text needs room: either the text is drawn apart after the entity, by `label_width`, or
-    the label stands beside the bar, and `extent` says where.
+    A label that is wider than its text needs room: either the text is drawn apart after the entity, by `label_width`,
+    or the label stands beside the bar, and `extent` says where.
 
     Args:
         text: any text; its line breaks are kept.
@@ -181,7 +181,7 @@ def _shown(character: str, following: str) -> str:
 
 
 def _piece_on_line(mark: Mark, more: int, line: Line, blank: bool) -> Piece | None:
-    """The part of a mark on a line, without spaces at either end unless it is `blank` all over; None if there is none."""
+    """The part of a mark on a line, without spaces at its ends unless it is `blank` all over; None if there is none."""
     first, last = max(mark.start, line.start), min(mark.end, line.end)
     while not blank and first < last and line.cells[first - line.start].is_space:
         first += 1
@@ -205,7 +205,9 @@ def _room(text: str, marks: Sequence[Mark], measure: Measure, label_width: Calla
         for index in range(mark.start, mark.end):
             if needed <= 0:
                 break
-            needed -= measure(_shown(text[index], text[index + 1 : index + 2]), text[index - 1 : index]) + after.get(index, 0)
+            needed -= measure(_shown(text[index], text[index + 1 : index + 2]), text[index - 1 : index]) + after.get(
+                index, 0
+            )
         more.append(max(needed, 0))
         after[mark.end - 1] = after.get(mark.end - 1, 0) + more[-1]
     return more

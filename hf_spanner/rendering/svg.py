@@ -1,4 +1,4 @@
-"""Nested entities as SVG, for papers and slides: the text in Helvetica, and under each of its lines a lane for every depth.
+"""Nested entities as SVG, for papers and slides: the text in Helvetica, and under its lines a lane for every depth.
 
 A word is a `<text>` of its own with the width that Helvetica gives it, so that bars stay under their words whatever
 font the reader's machine has instead. Words of scripts that run from right to left are put in that order.
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .colours import INK, PALETTE, PAPER, shades, style_of
+from .colours import INK, PAPER, shades, style_of
 from .html import explain
 from .layout import Line, Mark, Piece, lay_out
 from .markup import Html, join, tag
@@ -56,8 +56,8 @@ def svg_view(
     return tag(
         "svg", tag("title", number), _definitions(used, theme), paper,
         tag("g", *parts, transform=f"translate({GAP} 0)"), xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {wide:g} {y:g}", width=f"{wide:g}", height=f"{y:g}", role="img", font_family=FONT, font_size=SIZE,
-        fill=INK[first],
+        viewBox=f"0 0 {wide:g} {y:g}", width=f"{wide:g}", height=f"{y:g}", role="img",
+        font_family=FONT, font_size=SIZE,        fill=INK[first],
     )  # fmt: skip
 
 
@@ -84,8 +84,13 @@ def _definitions(used: Sequence[int], theme: str) -> Html:
     first = "dark" if theme == "dark" else "light"
     patterns = [
         tag(
-            "pattern", tag("rect", width=5, height=8, fill=shades(place, first).fill, class_=f"f{place}"),
-            id=f"stripes{place}", width=8, height=8, patternUnits="userSpaceOnUse", patternTransform="rotate(45)",
+            "pattern",
+            tag("rect", width=5, height=8, fill=shades(place, first).fill, class_=f"f{place}"),
+            id=f"stripes{place}",
+            width=8,
+            height=8,
+            patternUnits="userSpaceOnUse",
+            patternTransform="rotate(45)",
         )  # fmt: skip
         for place in used
         if style_of(place) == "striped"
@@ -93,9 +98,8 @@ def _definitions(used: Sequence[int], theme: str) -> Html:
     rules = [f".paper {{ fill: {PAPER['dark']}; }} svg {{ fill: {INK['dark']}; }} .on {{ fill: {PAPER['dark']}; }}"]
     for place in used:
         shade = shades(place, "dark")
-        rules.append(
-            f".f{place} {{ fill: {shade.fill}; }} .l{place} {{ fill: {shade.line}; }} .t{place} {{ fill: {shade.ink}; }}"
-        )
+        named = (("f", shade.fill), ("l", shade.line), ("t", shade.ink))
+        rules += [f".{letter}{place} {{ fill: {colour}; }}" for letter, colour in named]
     dark = tag("style", Html("@media (prefers-color-scheme: dark) { " + " ".join(rules) + " }"))
     return join([tag("defs", *patterns) if patterns else "", dark if theme == "auto" else ""])
 
@@ -105,10 +109,14 @@ def _line(line: Line, right: float, y: float, colours: Mapping[str, int], theme:
     runs = _runs(line, right)
     words = [
         tag(
-            "text", "".join(cell.shown for cell in line.cells[run.first : run.last]),
-            x=f"{_px(run.left + run.room * run.backwards):g}", y=f"{y + ASCENT:g}",
-            textLength=f"{_px(run.right - run.left - run.room):g}", lengthAdjust="spacingAndGlyphs",
-            direction="rtl" if run.backwards else None, text_anchor="end" if run.backwards else None,
+            "text",
+            "".join(cell.shown for cell in line.cells[run.first : run.last]),
+            x=f"{_px(run.left + run.room * run.backwards):g}",
+            y=f"{y + ASCENT:g}",
+            textLength=f"{_px(run.right - run.left - run.room):g}",
+            lengthAdjust="spacingAndGlyphs",
+            direction="rtl" if run.backwards else None,
+            text_anchor="end" if run.backwards else None,
         )  # fmt: skip
         for run in runs
         if run.right - run.left > run.room and not line.cells[run.first].is_space
@@ -118,13 +126,15 @@ def _line(line: Line, right: float, y: float, colours: Mapping[str, int], theme:
     return tag("g", *words, *bars)
 
 
-def _bar(
-    line: Line, piece: Piece, runs: Sequence[Run], backwards: bool, y: float, place: int, theme: str
-) -> Html:
+def _bar(line: Line, piece: Piece, runs: Sequence[Run], backwards: bool, y: float, place: int, theme: str) -> Html:
     """A piece's bar with its label; where words are put in another order it has several parts."""
     mark, shade = piece.mark, shades(place, theme)
     top = y - (piece.lane + 1) * LANE if mark.above else y + ASCENT + DESCENT + piece.lane * LANE
-    filling = {"solid": (shade.fill, f"f{place}"), "striped": (f"url(#stripes{place})", None), "hollow": ("none", None)}
+    filling = {
+        "solid": (shade.fill, f"f{place}"),
+        "striped": (f"url(#stripes{place})", None),
+        "hollow": ("none", None),
+    }
     fill, kind = (shade.ink, f"t{place}") if mark.stands_out else filling[style_of(place)]
     spans = _spans(line, piece, runs)
     parts = []
@@ -159,7 +169,9 @@ def _runs(line: Line, right: float) -> list[Run]:
     ways = [_direction("".join(cell.shown for cell in line.cells[first:last])) for first, last in bounds]
     base = next((way for way in ways if way), 1)
     if all(way != -1 for way in ways):  # all from left to right: where the layout has them
-        return [Run(a, b, line.cells[a].left, line.cells[b - 1].right, line.cells[b - 1].room, False) for a, b in bounds]
+        return [
+            Run(a, b, line.cells[a].left, line.cells[b - 1].right, line.cells[b - 1].room, False) for a, b in bounds
+        ]
     for index, way in enumerate(ways):  # what has no direction goes with its neighbours if they agree
         if not way:
             before = next((w for w in reversed(ways[:index]) if w), base)

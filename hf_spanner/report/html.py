@@ -8,7 +8,8 @@ from typing import Any
 from ..rendering.entities import join_words
 from ..rendering.html import colour_class, html_view
 from ..rendering.layout import Mark
-from ..rendering.markup import Html, join, tag
+from ..rendering.markup import Html, tag
+
 
 def table(
     head: Sequence[Any], rows: Iterable[Sequence[Any]], foot: Sequence[Any] | None = None, **attributes: Any
@@ -20,7 +21,12 @@ def table(
     ]
     if foot is not None:
         parts.append(tag("tfoot", _row(foot)))
-    return tag("div", tag("table", *parts, **attributes), class_="scroll")
+    return scroll(tag("table", *parts, **attributes))
+
+
+def scroll(inside: Html) -> Html:
+    """What may be wider than the page, and is then moved by finger, mouse or arrow keys."""
+    return tag("div", inside, class_="scroll", tabindex="0", role="group", aria_label="table")
 
 
 def _row(row: Sequence[Any]) -> Html:
@@ -61,6 +67,11 @@ def sentence_view(words: Sequence[str], marks: Iterable[Mark], labels: Sequence[
     marks = [mark._replace(start=places[mark.start][0], end=places[mark.end - 1][1]) for mark in marks]
     colours = {mark.label: _place(mark.label, labels) for mark in marks}
     return html_view(text, marks, colours)
+
+
+def system_class(index: int) -> str:
+    """The classes of a system's colour, of several that are compared."""
+    return colour_class(index)
 
 
 def hue(label: str, labels: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..data.consistency import Inconsistency
 from ..data.examples import Example
 from ..data.inspection import Inspection, Part
-from . import svg
 from ..rendering.layout import Mark
-from .html import card_row, heat, table, type_name, sentence_view
 from ..rendering.markup import Html, join, tag
+from . import svg
+from .html import card_row, heat, sentence_view, table, type_name
 from .inspection_text import contents, label_of
 from .page import notes, whole_page
 

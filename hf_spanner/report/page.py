@@ -8,9 +8,9 @@ from typing import Any
 
 from ..evaluation.groups import Sentences
 from ..evaluation.mentions import Mention
-from .html import percent
 from ..rendering.html import head, style_sheet
 from ..rendering.markup import Html, tag
+from .html import percent
 from .representations import representations
 from .sentences import errors_in_sentences, found_by_one
 from .several import heat_map, rates, types_compared, verdict

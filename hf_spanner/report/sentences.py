@@ -10,8 +10,8 @@ from ..evaluation.errors import KINDS, list_errors
 from ..evaluation.groups import Sentences
 from ..evaluation.mentions import Mention
 from ..rendering.layout import Mark
-from .html import sentence_view, type_name
 from ..rendering.markup import Html, join, tag
+from .html import sentence_view, type_name
 
 
 def errors_in_sentences(mentions: Sequence[Mention], sentences: Sentences, labels: Sequence[str]) -> Html:

@@ -39,7 +39,11 @@ def test_every_threshold_and_policy_gives_the_pipelines_answer(ner, found, thres
 
 
 def test_labels_and_kinds_of_mention_give_the_pipelines_answer(ner, found):
-    for choice in ({"labels": ["person", "place"]}, {"mentions": ["nominal"]}, {"labels": ["place"], "mentions": ["name"]}):
+    for choice in (
+        {"labels": ["person", "place"]},
+        {"mentions": ["nominal"]},
+        {"labels": ["place"], "mentions": ["name"]},
+    ):
         assert choose(found, 0.3, **choice) == ner(TEXT, threshold=0.3, **choice)
     assert choose(found, 0.3, labels=[]) == []
 
@@ -62,7 +66,8 @@ def test_progress_counts_the_windows_of_a_long_text(ner):
     found = read(ner, TEXT * 60, lambda *step: told.append(step), batch_size=2)
     windows = len(found.text.reading.windows)
     assert windows > 2 and told[-1] == (windows, windows) and [done for done, _ in told] == sorted(d for d, _ in told)
-    assert choose(found) == ner(TEXT * 60)
+    places = [(e["start"], e["end"], e["entity_group"]) for e in choose(found)]
+    assert places == [(e["start"], e["end"], e["entity_group"]) for e in ner(TEXT * 60)]
 
 
 def test_a_threshold_below_what_was_kept_is_refused(found):
@@ -77,12 +82,15 @@ def test_downloads_hold_all_and_brat_reads_back_the_same_entities(tmp_path, foun
     with zipfile.ZipFile(write_brat(tmp_path / "b.zip", TEXT, {"default": entities})) as archive:
         archive.extractall(tmp_path / "brat")
     data = hf_spanner.load_nested_ner(str(tmp_path / "brat"))["train"]
-    read_back = {
-        (" ".join(s["tokens"][e["start"] : e["end"]]), e["label"]) for s in data for e in s["entities"]
-    }
+    read_back = {(" ".join(s["tokens"][e["start"] : e["end"]]), e["label"]) for s in data for e in s["entities"]}
     assert read_back == {(e["word"], e["entity_group"]) for e in entities}
     with zipfile.ZipFile(write_brat(tmp_path / "two.zip", TEXT, {"a": entities, "b": []})) as archive:
-        assert sorted(archive.namelist()) == ["model1/text.ann", "model1/text.txt", "model2/text.ann", "model2/text.txt"]
+        assert sorted(archive.namelist()) == [
+            "model1/text.ann",
+            "model1/text.txt",
+            "model2/text.ann",
+            "model2/text.txt",
+        ]
 
 
 def test_brat_has_fragments_where_an_entity_goes_over_a_line_break():

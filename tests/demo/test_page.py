@@ -1,4 +1,4 @@
-"""The page in Chromium: it finds, filters without running the model, compares, pages, and speaks to this machine alone."""
+"""The page in Chromium: finds, filters without running the model, compares, and speaks to this machine alone."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 TEXT = "Anna Weber of the University of Zurich told the Bank of England in London that Pfizer tests aspirin."
-EVIL = "<script>document.title='evil'</script><img src=x onerror=\"document.title='evil'\"> ${alert(1)} {{this}} \u202ezyx "
+EVIL = "<script>document.title='evil'</script><img src=x onerror=alert(1)> ${alert(1)} {{this}} \u202ezyx "
 SHOWN = "[...document.querySelectorAll('#view mark[data-label]')].map((m) => m.dataset.label)"
 
 
@@ -57,14 +57,7 @@ def browser(site, tmp_path):
 
 
 def find(page, text):
-    page.run(
-        """((value) => {
-            const box = document.querySelector('#text textarea');
-            Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(box, value);
-            box.dispatchEvent(new Event('input', {bubbles: true}));
-            document.querySelector('#view').dataset.old = document.querySelector('#view').innerText;
-        })(%s)""" % json.dumps(text)
-    )
+    page.type("#text textarea", text)
     time.sleep(1)  # Gradio sends what was typed after a moment
     page.run("document.querySelector('#find').click()")
 
@@ -83,14 +76,8 @@ def test_it_finds_and_filters_without_running_the_model_again(site, browser):
     browser.run(f"{boxes}.querySelector('input').click()")
     browser.wait(f"!{SHOWN}.includes('place')")
     assert "organization" in browser.run(SHOWN)
-    browser.run(
-        """(() => {
-            const slider = document.querySelector('#threshold input[type=range]');
-            Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(slider, 1);
-            slider.dispatchEvent(new Event('input', {bubbles: true}));
-            slider.dispatchEvent(new Event('pointerup', {bubbles: true}));
-        })()"""
-    )
+    browser.type("#threshold input[type=range]", "1")
+    browser.run("document.querySelector('#threshold input[type=range]').dispatchEvent(new Event('pointerup'))")
     browser.wait(f"{SHOWN}.length === 0")
     assert not browser.run("document.querySelector('#own input').checked") and len(calls) == 1
     rows = [json.loads(line) for line in next(folder.rglob("*.jsonl")).read_text().splitlines()]

@@ -66,7 +66,9 @@ def test_crossing_entities_stand_under_each_other():
 def test_the_order_of_entities_does_not_matter():
     text = "alpha beta gamma delta"
     entities = [entity("A", 0, 16), entity("C", 6, 22), entity("B", 6, 16)]
-    assert render(text, entities, "ansi", width=60, color=False) == render(text, entities[::-1], "ansi", width=60, color=False)
+    assert render(text, entities, "ansi", width=60, color=False) == render(
+        text, entities[::-1], "ansi", width=60, color=False
+    )
 
 
 def test_a_label_too_long_for_its_bracket_stands_beside_it_and_touches_no_other():

@@ -65,7 +65,7 @@ def test_the_text_is_whole_and_every_entity_is_around_its_own_letters(text, data
 
 
 def test_what_is_markup_in_texts_and_labels_is_shown():
-    view = render(EVIL, [entity("<b onclick=\"x\">'\u202e", 0, 8)])
+    view = render(EVIL, [entity('<b onclick="x">\'\u202e', 0, 8)])
     assert "<script" not in view and "<b " not in view and "\u202e" not in view and "\x1b" not in view
     assert "&lt;script&gt;" in view and "\\u202e" in view
 
@@ -94,7 +94,14 @@ def test_anything_can_be_drawn(format):
     forty = [entity(f"label {i}", m.start(), m.end()) for i, m in enumerate(re.finditer(r"\S+", words))]
     deep = [entity(f"L{i}", 0, i + 1) for i in range(8)]
     twice = [entity("A", 0, 2), entity("B", 0, 2), entity("A", 0, 2)]
-    for text, found in [("", []), ("nothing", []), (words, forty), ("x" * 8, deep), ("xx", twice), ("\n", [entity("N", 0, 1)])]:
+    for text, found in [
+        ("", []),
+        ("nothing", []),
+        (words, forty),
+        ("x" * 8, deep),
+        ("xx", twice),
+        ("\n", [entity("N", 0, 1)]),
+    ]:
         drawn = render(text, found, format)
         assert all(e["entity_group"] in drawn for e in found)
 
@@ -141,7 +148,9 @@ def test_a_notebook_shows_html_and_everything_else_plain_text():
 
 def test_light_and_dark_can_be_chosen_or_left_to_the_reader():
     assert "prefers-color-scheme" in style_sheet(themes=["auto"])
-    assert "prefers-color-scheme" not in render("a", [], theme="dark") and 'data-theme="dark"' in render("a", [], theme="dark")
+    assert "prefers-color-scheme" not in render("a", [], theme="dark") and 'data-theme="dark"' in render(
+        "a", [], theme="dark"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- in a browser
@@ -167,7 +176,9 @@ def test_the_view_in_chromium(tmp_path):
         )
         assert [mark["label"] for mark in marks] == ["PER", "ORG", "PER", "LOC"]
         bars = [mark["bar"] for mark in marks]
-        assert all(10 < above - below for above, below in zip(bars, bars[1:], strict=False))  # the innermost is highest
+        assert all(
+            above - below > 10 for above, below in zip(bars, bars[1:], strict=False)
+        )  # the innermost is highest
         assert all(mark["ends"] >= mark["bar"] + 14 for mark in marks)  # the padding holds the bar
         lefts = [mark["left"] for mark in marks]
         assert lefts == sorted(lefts) and max(m["right"] for m in marks) - min(m["right"] for m in marks) < 1

@@ -21,7 +21,9 @@ def boxes(picture):
     found = {}
     for group in ET.fromstring(picture).iter(f"{SVG}g"):
         if (title := group.find(f"{SVG}title")) is not None:
-            rects = [r for r in group.findall(f"{SVG}rect") if float(r.get("height")) > 2 and float(r.get("width")) != 2.5]
+            rects = [
+                r for r in group.findall(f"{SVG}rect") if float(r.get("height")) > 2 and float(r.get("width")) != 2.5
+            ]
             found[title.text] = [
                 (float(r.get("x")), float(r.get("x")) + float(r.get("width")), float(r.get("y"))) for r in rects
             ]

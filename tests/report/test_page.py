@@ -92,7 +92,7 @@ def test_representations_are_shown_where_there_are_some():
     summary["representations"] = {**figures, "entities": 2, "out_of_reach": 1}
     mentions = list_mentions(found, [s["entities"] for s in sentences])
     page = report_page("r", mentions, sentences, summary)
-    assert page.count('class="dot') == 2 and "70 % and 20 %" in page and "1 entities are longer" in page
+    assert page.count('class="dot') == 4 and "70 % and 20 %" in page and "1 entities are longer" in page
     assert "| l2 norm of z | 1.25 |" in report_markdown("r", summary)
 
 
