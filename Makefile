@@ -1,7 +1,7 @@
 # Everything runs inside .venv, which every target builds by itself; a machine needs Python >= 3.10 and make.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo docs test test-slow test-oldest mutants style quality clean
+.PHONY: help demo docs images test test-slow test-oldest mutants style quality clean
 
 PYTHON ?= python3
 RUN := .venv/bin/python
@@ -19,6 +19,9 @@ help:  ## this list
 	$(RUN) -m pip install -q -c constraints.txt torch==2.13.0
 	$(RUN) -m pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
+
+images: .venv/.installed  ## the pictures of docs/images, made anew
+	$(TEST_ENV) $(RUN) scripts/images.py
 
 demo: .venv/.installed  ## what the default model finds in three texts
 	$(RUN) scripts/demo.py

@@ -29,6 +29,7 @@ def read_readme() -> str:
 
 
 extras = {
+    "demo": ["gradio>=6.31"],  # the first that goes with huggingface_hub 2
     "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML"],
     "plots": ["matplotlib"],
     "peft": ["peft"],
@@ -43,7 +44,8 @@ extras = {
 }
 # The tests of those extras; of Ray and Spark where they are installed.
 extras["dev"] += ["matplotlib", "optuna", "peft"]
-extras["dev"] += [*extras["onnx"], *extras["serve"], *extras["spacy"], *extras["cas"], *extras["docs"]]
+for _name in ("onnx", "serve", "spacy", "cas", "demo", "docs"):
+    extras["dev"] += extras[_name]
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 
 setup(
@@ -73,6 +75,7 @@ setup(
             "default_model/*",
         ],
         "hf_spanner.data.corpora": ["*.yaml"],
+        "hf_spanner.rendering": ["*.css"],
         "hf_spanner.report": ["*.css", "*.js"],
         "hf_spanner.metrics": ["nested_ner/*.md"],  # with its .py files the whole folder that evaluate loads
         "hf_spanner.model_cards": ["*.md", "*.yaml"],  # the template and the citations of a card

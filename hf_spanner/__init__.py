@@ -66,7 +66,9 @@ _LAZY = {
     "load_nested_ner": ".data",
     "predict_sentences": ".evaluation.predicting",
     "read_vectors": ".building.vectors",
+    "render": ".rendering",
     "score_entities": ".metrics",
+    "show": ".rendering",
     "train_glove": ".building.glove",
 }
 
@@ -92,7 +94,9 @@ __all__ = [
     "pipeline",
     "predict_sentences",
     "read_vectors",
+    "render",
     "score_entities",
+    "show",
     "smooth_targets",
     "train_glove",
 ]
@@ -107,6 +111,7 @@ if TYPE_CHECKING:  # what a type checker sees: each name with its type, and no n
     from .evaluation.predicting import predict_sentences
     from .evaluation.scoring import evaluate
     from .metrics import load_metric, score_entities
+    from .rendering import render, show
     from .training.arguments import NestedNerTrainingArguments
     from .training.dataset import NestedNerCollator, NestedNerDataset
     from .training.scores import NestedNerMetrics

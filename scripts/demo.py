@@ -8,7 +8,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from transformers.utils import logging
 
 import hf_spanner
-from hf_spanner.report.terminal import render, use_color
+from hf_spanner.rendering import render
+from hf_spanner.rendering.ansi import use_color
 
 TEXTS = {
     "Names, and names inside names": (
@@ -30,11 +31,11 @@ def main() -> int:
     ner = hf_spanner.pipeline()
     for title, text in TEXTS.items():
         print(f"{title}\n")
-        print(render(text, ner(text), color=use_color(sys.stdout), labels=ner.model.config.types), end="\n\n")
+        print(render(text, ner(text), "ansi", color=use_color(sys.stdout), labels=ner.model.config.types), end="\n\n")
     text = "The mayor of New York met the chief economist of the Bank of England, whom she knew."
     print('Nominals and pronouns, too: ner(text, mentions=["name", "nominal", "pronoun"])\n')
     entities = ner(text, mentions=ner.model.config.mentions)
-    print(render(text, entities, color=use_color(sys.stdout), labels=ner.model.config.types), end="\n\n")
+    print(render(text, entities, "ansi", color=use_color(sys.stdout), labels=ner.model.config.types), end="\n\n")
     print(
         "In Python:\n\n"
         "  import hf_spanner\n"

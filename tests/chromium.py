@@ -88,19 +88,40 @@ class Page:
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
 
-    def open(self, file: Path) -> None:
-        self.call("Page.navigate", url=file.resolve().as_uri())
-        for _ in range(600):
-            if self.run("document.readyState") == "complete" and self.run("location.protocol") == "file:":
-                return
+    def open(self, address: Path | str) -> None:
+        """A file, or an address on this machine."""
+        url = address if isinstance(address, str) else address.resolve().as_uri()
+        self.call("Page.navigate", url=url)
+        self.wait(f"document.readyState === 'complete' && location.protocol === {json.dumps(url.split('/')[0])}")
+
+    def wait(self, script: str, seconds: float = 60):
+        """The value of a JavaScript expression as soon as it is true."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if value := self.run(script):
+                return value
             time.sleep(0.05)
-        raise AssertionError(f"{file} did not load.")
+        raise AssertionError(f"Not within {seconds} seconds: {script}")
+
+    def size(self, width: int, height: int) -> None:
+        """The window's, also where it is narrower than Chromium's own windows can be."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def run(self, script: str):
         """The value of a JavaScript expression."""
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
+
+    def type(self, selector: str, text: str) -> None:
+        """Put a text into a field, as if it was pasted."""
+        self.run(
+            f"""((box, value) => {{
+                const kind = box instanceof HTMLTextAreaElement ? HTMLTextAreaElement : HTMLInputElement;
+                Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(box, value);
+                box.dispatchEvent(new Event('input', {{bubbles: true}}));
+            }})(document.querySelector({json.dumps(selector)}), {json.dumps(text)})"""
+        )
 
     @property
     def requests(self) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..rendering.colours import mix
 from .probabilities import NONE, GoldProbabilities
 from .representations import principal_axes
 
@@ -253,7 +254,10 @@ def _by_label(thoughts: GoldProbabilities):
 
 
 def _colour(index: int) -> str:
-    return COLOURS[index % len(COLOURS)]
+    """Each label's own: after the twelfth the same ones lighter, then darker."""
+    colour = COLOURS[index % len(COLOURS)]
+    turn = index // len(COLOURS)
+    return colour if not turn else mix(colour, "#ffffff" if turn % 2 else "#000000", 0.5 ** ((turn + 1) // 2))
 
 
 def _sample(count: int) -> np.ndarray:

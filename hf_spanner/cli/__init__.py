@@ -43,6 +43,8 @@ COMMANDS = (
     Command("compare", "hf_spanner.cli.compare", "which of several models is better, where, and for sure?"),
     Command("tune", "hf_spanner.cli.tune", "search learning rates and span length for your data: a recipe"),
     Command("tune-threshold", "hf_spanner.cli.tune_threshold", "find the threshold with the best validation F1"),
+    Command("demo", "hf_spanner.cli.demo", "a page in the browser: text in, nested view out"),
+    Command("space", "hf_spanner.cli.space", "the same page as a Space of the Hub"),
     Command("pictures", "hf_spanner.cli.pictures", "draw what a model thinks of the gold entities"),
     Command("curves", "hf_spanner.cli.curves", "draw the training loss by epoch"),
     Command("reproduce", "hf_spanner.cli.reproduce", "make a paper's table again, beside its printed figures"),
@@ -52,6 +54,7 @@ COMMANDS = (
 OPTIONAL = {
     "peft": "hf_spanner[peft]",
     "matplotlib": "hf_spanner[plots]",
+    "gradio": "hf_spanner[demo]",
     "spacy": "hf_spanner[spacy]",
     "cassis": "hf_spanner[cas]",
     "optuna": "hf_spanner[tune]",

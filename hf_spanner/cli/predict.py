@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,7 +24,10 @@ from ..hub.publishing import find
 from ..hub.record import RECORD, read_record
 from ..loading import load_config
 from ..modeling.pipeline_nested_ner import LOOK_AHEAD
-from ..report.terminal import render, use_color
+from ..rendering import render
+from ..rendering.ansi import use_color
+from ..rendering.drawing import html
+from ..rendering.html import page
 from .options import (
     add_decoding_arguments,
     add_device_arguments,
@@ -35,12 +38,14 @@ from .options import (
     say,
 )
 
+PICTURES = ("html", "svg")
 EPILOG = """\
 examples:
   hf-spanner predict "the mayor of New York"
   hf-spanner predict --model runs/litbank "the mayor of New York"
   hf-spanner predict --model runs/litbank --file chapter.txt
   hf-spanner predict --file sentences.txt --lines --format label-studio --output tasks.json
+  hf-spanner predict --format html --output seen.html --file chapter.txt
   cat sentences.txt | hf-spanner predict --model runs/litbank --lines > entities.jsonl
   hf-spanner predict --input corpus.jsonl.gz --output entities.parquet --workers 4
   hf-spanner predict --input corpus.jsonl.gz --output entities.parquet --workers 4 --resume
@@ -138,10 +143,14 @@ def stream(args: argparse.Namespace, source: Source, reading: Reading) -> int:
             ):
                 out.write(piece)
             return SET_ASIDE if bad else 0
+        if args.format in PICTURES:
+            found = ((row["text"], row["entities"]) for rows in answers() for row in rows)
+            out.writelines(picture(found, args.format, labels))
+            return SET_ASIDE if bad else 0
         for rows in answers():
             for row in rows:
                 if view:
-                    out.write(render(row["text"], row["entities"], color=color, labels=labels) + "\n")
+                    out.write(render(row["text"], row["entities"], "ansi", color=color, labels=labels) + "\n")
                     out.write("\n" if row["entities"] else "(no entities)\n\n")
                 else:
                     out.write(as_json(row) + "\n")
@@ -170,7 +179,9 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--words", action="store_true", help="the text is already cut into words, at white space")
     parser.add_argument("--output", help="write to this file; with --input .jsonl or .parquet")
     parser.add_argument(
-        "--format", choices=["view", "jsonl", "label-studio"], help="default: view on a terminal, else jsonl"
+        "--format",
+        choices=["view", "jsonl", *PICTURES, "label-studio"],
+        help="default: view on a terminal, else jsonl; html is a page, svg a picture of one text",
     )
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="of the view")
     parser.add_argument(
@@ -272,6 +283,16 @@ def label_list(model: str) -> str:
 
 
 # -------------------------------------------------------------------------------------------------------------- output
+
+
+def picture(results: Iterable[tuple[str, list[dict]]], format: str, labels: list[str]) -> list[str]:
+    """The texts with their entities as a page, or the only one as an SVG file."""
+    done = list(results)
+    if format == "html":
+        return [page("Nested entities", [html(text, found, labels) for text, found in done])]
+    if len(done) != 1:
+        raise ValueError(f"--format svg draws one text, and there are {len(done)}: write html, or one file for each.")
+    return [render(*done[0], "svg", labels=labels) + "\n"]
 
 
 def open_output(path: str | None) -> contextlib.AbstractContextManager[TextIO]:

@@ -1,4 +1,4 @@
-"""Results for people: one self-contained HTML page, Markdown for a card, and the view in a terminal.
+"""Results for people: one self-contained HTML page, and Markdown for a card.
 
 ```python
 >>> from hf_spanner.report import comparison_page, report_page
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .page import comparison_page, report_page
 else:
 
-    def __getattr__(name: str):  # the terminal's view needs none of what a page is made of
+    def __getattr__(name: str):  # Markdown needs none of what a page is made of
         if name in __all__:
             return getattr(import_module(".markdown" if name.endswith("markdown") else ".page", __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,37 +1,14 @@
-"""HTML from strings: what is text is escaped here, and only here."""
+"""What pages are made of: tables, cards, cells of heat maps, names in their colours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape as _escape
 from typing import Any
 
-from ..harmless import harmless
-
-COLOURS = 12  # hues of the style sheet: .c0 to .c11
-
-
-class Html(str):
-    """A string that is HTML already."""
-
-
-def escape(value: Any) -> Html:
-    """Text as HTML, quotes included, nothing in it that would turn the page's text; what is HTML stays as it is."""
-    return value if isinstance(value, Html) else Html(_escape(harmless(value, keep="\n\t"), quote=True))
-
-
-def join(parts: Iterable[Any], between: str = "") -> Html:
-    return Html(between.join(escape(part) for part in parts))
-
-
-def tag(name: str, *children: Any, **attributes: Any) -> Html:
-    """`tag("td", "a < b", class_="x")` → `<td class="x">a &lt; b</td>`. Attributes that are None are left out."""
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    return Html(f"<{name}{written}>{join(children)}</{name}>")
+from ..rendering.entities import join_words
+from ..rendering.html import colour_class, html_view
+from ..rendering.layout import Mark
+from ..rendering.markup import Html, tag
 
 
 def table(
@@ -44,7 +21,12 @@ def table(
     ]
     if foot is not None:
         parts.append(tag("tfoot", _row(foot)))
-    return tag("div", tag("table", *parts, **attributes), class_="scroll")
+    return scroll(tag("table", *parts, **attributes))
+
+
+def scroll(inside: Html) -> Html:
+    """What may be wider than the page, and is then moved by finger, mouse or arrow keys."""
+    return tag("div", inside, class_="scroll", tabindex="0", role="group", aria_label="table")
 
 
 def _row(row: Sequence[Any]) -> Html:
@@ -79,9 +61,26 @@ def heat(text: Any, strength: float, hue: str = "good") -> Html:
     return tag("td", text, class_=f"heat {hue}", style=f"--s:{100 * min(max(strength, 0), 0.65):.0f}%")
 
 
+def sentence_view(words: Sequence[str], marks: Iterable[Mark], labels: Sequence[str]) -> Html:
+    """A sentence with entities that count in words, above and below it; `labels` give each type its colour."""
+    text, places = join_words(words)
+    marks = [mark._replace(start=places[mark.start][0], end=places[mark.end - 1][1]) for mark in marks]
+    colours = {mark.label: _place(mark.label, labels) for mark in marks}
+    return html_view(text, marks, colours)
+
+
+def system_class(index: int) -> str:
+    """The classes of a system's colour, of several that are compared."""
+    return colour_class(index)
+
+
 def hue(label: str, labels: Sequence[str]) -> str:
-    """The class of a type's colour: by its place among the types, the last colour for one that is not among them."""
-    return f"c{labels.index(label) % COLOURS if label in labels else COLOURS - 1}"
+    """The classes of a type's colour: by its place among the types, or that after the last if it is not among them."""
+    return colour_class(_place(label, labels))
+
+
+def _place(label: str, labels: Sequence[str]) -> int:
+    return labels.index(label) if label in labels else len(labels)
 
 
 def type_name(label: str, labels: Sequence[str]) -> Html:

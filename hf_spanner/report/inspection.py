@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..data.consistency import Inconsistency
 from ..data.examples import Example
 from ..data.inspection import Inspection, Part
+from ..rendering.layout import Mark
+from ..rendering.markup import Html, join, tag
 from . import svg
-from .highlight import Bar, highlight
-from .html import Html, card_row, heat, join, table, tag, type_name
+from .html import card_row, heat, sentence_view, table, type_name
 from .inspection_text import contents, label_of
 from .page import notes, whole_page
 
@@ -230,16 +231,19 @@ def _article(examples: Iterable[Example], labels: Sequence[str], heading: object
         shift = int(one.cut_before)
         whole = one.start == 0 and one.end == len(one.tokens)
         gold = [
-            Bar(e["start"] + shift, e["end"] + shift, e["label"], not whole and _is_span(one, e["start"], e["end"]))
+            Mark(
+                e["start"] + shift,
+                e["end"] + shift,
+                e["label"],
+                stands_out=not whole and (e["start"], e["end"]) == (one.start, one.end),
+                above=True,
+            )
             for e in one.entities
         ]
-        below = [] if whole or label_of(one) else [Bar(one.start + shift, one.end + shift, "none", True, "○")]
-        lines += [tag("small", _place(one)), highlight(words, gold, below, labels)]
+        missing = Mark(one.start + shift, one.end + shift, "none", stands_out=True, sign="○")
+        below = [] if whole or label_of(one) else [missing]
+        lines += [tag("small", _place(one)), sentence_view(words, gold + below, labels)]
     return tag("article", tag("small", heading), *lines)
-
-
-def _is_span(one: Example, start: int, end: int) -> bool:
-    return (start, end) == (one.start, one.end)
 
 
 def _place(one: Example) -> str:

@@ -10,7 +10,7 @@ from ..data.consistency import Inconsistency
 from ..data.examples import Example
 from ..data.inspection import PERCENTILES, Inspection, Part, percentile
 from ..harmless import harmless
-from .terminal import char_width, text_width
+from ..rendering.widths import char_width, text_width
 
 WIDTH = 100
 MOST_LABELS = 20  # in the table; the rest is counted

@@ -4,7 +4,7 @@ if (bar) {
   const articles = [...document.querySelectorAll("article")].map((node) => ({
     node,
     items: [...node.querySelectorAll("li")],
-    words: [...node.querySelectorAll(".w")].map((word) => word.firstChild?.nodeValue ?? "").join("").toLowerCase(),
+    words: [...node.querySelectorAll(".nested-ner")].map((text) => text.textContent).join(" ").toLowerCase(),
   }));
   const buttons = [...bar.querySelectorAll("button")];
   const [type, search, output] = ["select", "input", "output"].map((name) => bar.querySelector(name));

@@ -8,15 +8,15 @@ from typing import Any
 
 from ..evaluation.groups import Sentences
 from ..evaluation.mentions import Mention
-from .html import Html, percent, tag
+from ..rendering.html import head, style_sheet
+from ..rendering.markup import Html, tag
+from .html import percent
 from .representations import representations
 from .sentences import errors_in_sentences, found_by_one
 from .several import heat_map, rates, types_compared, verdict
 from .single import calibration, cards, error_kinds, groups, types
 
 HERE = Path(__file__).resolve().parent
-# Nothing may be loaded, from anywhere: what the page needs is in it.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 DEFINITIONS = {
     "correct": "Start, end and type are those of a gold entity. Precision, recall and F1 are micro averages.",
     "locate, type": "Locate: types are ignored. Type: only spans that were located count.",
@@ -134,13 +134,8 @@ def whole_page(
         tag("footer", source),
         tag("script", Html((HERE / "page.js").read_text(encoding="utf-8"))),
     ]
-    head = [
-        Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><link rel="icon" href="data:,">'),
-        tag("title", title),
-        tag("style", Html((HERE / "page.css").read_text(encoding="utf-8"))),
-    ]
-    return "<!doctype html>\n" + tag("html", tag("head", *head), tag("body", *body), lang="en") + "\n"
+    style = style_sheet(":root", ["auto"]) + (HERE / "page.css").read_text(encoding="utf-8")
+    return "<!doctype html>\n" + tag("html", head(title, style), tag("body", *body), lang="en") + "\n"
 
 
 def _facts(summary: Mapping[str, Any]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..rendering.markup import Html, join, tag
 from . import svg
-from .html import Html, join, table, tag, type_name
+from .html import table, type_name
 from .markdown import REPRESENTATION_ROWS, difference, number, value_at
 
 
@@ -28,7 +29,11 @@ def representations(systems: Mapping[str, Mapping[str, Any]]) -> Html:
         chart = svg.scatter("Representations of gold entities", pca["points"], pca["labels"], labels)
         shares = " and ".join(f"{100 * share:.0f} %" for share in pca["shares"])
         there = set(pca["labels"])
-        keys = [tag("span", type_name(label, labels), class_="key") for label in labels if label in there]
+        keys = [
+            tag("span", svg.key(label, labels), type_name(label, labels), class_="key")
+            for label in labels
+            if label in there
+        ]
         caption = f"{name}: {figure['entities']:,} gold entities" if name else f"{figure['entities']:,} gold entities"
         note = f"Two principal components: {shares} of the variance."
         if figure["out_of_reach"]:

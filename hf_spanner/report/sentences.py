@@ -9,8 +9,9 @@ from typing import Any
 from ..evaluation.errors import KINDS, list_errors
 from ..evaluation.groups import Sentences
 from ..evaluation.mentions import Mention
-from .highlight import Bar, highlight
-from .html import Html, join, tag, type_name
+from ..rendering.layout import Mark
+from ..rendering.markup import Html, join, tag
+from .html import sentence_view, type_name
 
 
 def errors_in_sentences(mentions: Sequence[Mention], sentences: Sentences, labels: Sequence[str]) -> Html:
@@ -26,24 +27,29 @@ def errors_in_sentences(mentions: Sequence[Mention], sentences: Sentences, label
     articles = []
     for index, members in sorted(errors.items()):
         sentence = sentences[index]
-        gold = [Bar(*m[1:4], not m.correct, "" if m.correct else "○") for m in by_sentence[index] if m.gold]
-        found = [Bar(*m[1:4], not m.correct, "" if m.correct else "✗") for m in by_sentence[index] if m.predicted]
+        gold = [_mark(m, "○", above=True) for m in by_sentence[index] if m.gold]
+        found = [_mark(m, "✗") for m in by_sentence[index] if m.predicted]
         items = [
             _item(sentence["tokens"], m, kind, "missed" if m.gold else "wrong", labels, kind) for m, kind in members
         ]
-        articles.append(_article(sentence, highlight(sentence["tokens"], gold, found, labels), items))
+        articles.append(_article(sentence, sentence_view(sentence["tokens"], gold + found, labels), items))
     counts = Counter(error.kind for members in errors.values() for error in members)
     types = Counter(error.mention.label for members in errors.values() for error in members)
     kinds = {kind: (f"{kind} {counts[kind]:,}", KINDS[kind]) for kind in KINDS if counts[kind]}
     legend = tag(
         "p",
         tag("span", "above the words: gold, below: predicted"),
-        tag("span", tag("span", "TYPE", class_="bar c0"), " both agree"),
-        tag("span", tag("span", "○ TYPE", class_="bar x c0"), " gold, but not predicted"),
-        tag("span", tag("span", "✗ TYPE", class_="bar x c0"), " predicted, but not gold"),
+        tag("span", tag("span", "TYPE", class_="bar c0 solid"), " both agree"),
+        tag("span", tag("span", "○ TYPE", class_="bar out c0 solid"), " gold, but not predicted"),
+        tag("span", tag("span", "✗ TYPE", class_="bar out c0 solid"), " predicted, but not gold"),
         class_="legend",
     )
     return join([legend, _filters(kinds, types, labels), *articles])
+
+
+def _mark(m: Mention, sign: str, above: bool = False) -> Mark:
+    """A mention as it is drawn: a mistake stands out."""
+    return Mark(m.start, m.end, m.label, stands_out=not m.correct, sign="" if m.correct else sign, above=above)
 
 
 def found_by_one(
@@ -72,21 +78,20 @@ def found_by_one(
     for index, members in sorted(found.items()):
         words = sentences[index]["tokens"]
         finder = {(e["start"], e["end"], e["label"]): name for name, e in members}
-        rest = [Bar(*m[1:4]) for m in gold[index] if m[1:4] not in finder]
-        alone = [Bar(*m[1:4], True) for m in gold[index] if m[1:4] in finder]
+        marks = [Mark(*m[1:4], stands_out=m[1:4] in finder, above=True) for m in gold[index]]
         items = [
             _item(words, Mention(index, e["start"], e["end"], e["label"], True, True), name, "only", labels, name)
             for name, e in members
         ]
-        articles.append(_article(sentences[index], highlight(words, [*rest, *alone], [], labels), items))
+        articles.append(_article(sentences[index], sentence_view(words, marks, labels), items))
     kinds = {
         name: (f"only {name} {len(e):,}", f"found by {name} alone") for name, e in comparison["only"].items() if e
     }
     types = Counter(entity["label"] for members in found.values() for _, entity in members)
     legend = tag(
         "p",
-        tag("span", tag("span", "TYPE", class_="bar x c0"), " gold, found by one system alone"),
-        tag("span", tag("span", "TYPE", class_="bar c0"), " other gold entities"),
+        tag("span", tag("span", "TYPE", class_="bar out c0 solid"), " gold, found by one system alone"),
+        tag("span", tag("span", "TYPE", class_="bar c0 solid"), " other gold entities"),
         class_="legend",
     )
     return join([tag("p", text), legend, _filters(kinds, types, labels), *articles])

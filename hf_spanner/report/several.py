@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.groups import BUCKETS
-from .html import Html, heat, join, percent, signed, table, tag, type_name
+from ..rendering.markup import Html, join, tag
+from .html import heat, percent, scroll, signed, system_class, table, type_name
 from .single import GROUPS
 
 
@@ -21,7 +22,7 @@ def verdict(comparison: Mapping[str, Any]) -> Html:
     for i, (name, summary) in enumerate(comparison["systems"].items()):
         scores, test = summary["scores"], comparison["tests"].get(name)
         low, high = summary["f1_interval"]
-        row: list[str] = [join([tag("i", class_=f"swatch s{i % 6}"), f" {name}"])]
+        row: list[str] = [join([tag("i", class_=f"swatch {system_class(i)}"), f" {name}"])]
         row += [percent(scores["precision"]), percent(scores["recall"]), tag("td", tag("b", percent(scores["f1"], 2)))]
         row.append(f"{percent(low)} – {percent(high)}")
         if test is None:
@@ -70,7 +71,7 @@ def heat_map(comparison: Mapping[str, Any]) -> Html:
         return [(n, g) for n, g in dict.fromkeys(pairs) if any(d[n].get(g) is not None for d in differences)]
 
     baseline = comparison["baseline"]
-    text = f"Points of F1 above (green) or below (orange) {baseline}, by bucket (Table 6 of Ji et al., 2022)."
+    text = f"Points of F1 above (blue) or below (orange) {baseline}, by bucket (Table 6 of Ji et al., 2022)."
     others = [_difference_table(comparison, columns(name)) for name in GROUPS if columns(name)]
     return join(
         [
@@ -100,9 +101,7 @@ def _difference_table(comparison: Mapping[str, Any], columns: Sequence[tuple[str
             "tr", tag("th", tag("small", "gold")), *(tag("td", tag("small", f"{n:,}"), class_="none") for n in support)
         )
     )
-    return tag(
-        "div", tag("table", tag("thead", tag("tr", *over), tag("tr", *under)), tag("tbody", *rows)), class_="scroll"
-    )
+    return scroll(tag("table", tag("thead", tag("tr", *over), tag("tr", *under)), tag("tbody", *rows)))
 
 
 def rates(comparison: Mapping[str, Any]) -> Html:

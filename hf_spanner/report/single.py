@@ -7,8 +7,9 @@ from typing import Any
 
 from ..evaluation.errors import KINDS, NONE
 from ..evaluation.groups import BUCKETS, SIZES, TITLES
+from ..rendering.markup import Html, join, tag
 from . import svg
-from .html import Html, card_row, heat, join, percent, table, tag, type_name
+from .html import card_row, heat, percent, system_class, table, type_name
 
 GROUPS = ("length", "sentence_length", "depth", "nesting", "layer", "unseen")
 HUES = {"type": "s3", "boundary": "s1", "spurious": "s4", "missed": "s5"}
@@ -65,7 +66,7 @@ def _confusion(summary: Mapping[str, Any]) -> Html:
     return join(
         [
             tag("h3", "What is taken for what"),
-            table(["gold ↓  predicted →", *labels], rows),
+            table(["gold ↓  predicted →", *labels], rows, class_="confusion"),
             tag("p", "none: no entity at that span. Colour is the share of the row.", class_="soft"),
         ]
     )
@@ -90,7 +91,8 @@ def groups(systems: Mapping[str, Mapping[str, Any]]) -> Html:
         chart = svg.bars(f"F1 by {name}", rows, list(systems))
         figures.append(tag("figure", tag("figcaption", TITLES[name]), chart))
     keys = [
-        tag("span", tag("i", class_=f"swatch s{i % 6}"), f" {name}", class_="key") for i, name in enumerate(systems)
+        tag("span", tag("i", class_=f"swatch {system_class(i)}"), f" {name}", class_="key")
+        for i, name in enumerate(systems)
     ]
     buckets = _buckets(first) if len(systems) == 1 else Html()
     legend = tag("p", *keys, class_="keys") if len(systems) > 1 else tag("p", "F1 of each group.", class_="soft")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .html import Html, hue, join, percent, tag
+from ..rendering.markup import Html, join, tag
+from .html import hue, percent, system_class
 
 WIDTH = 360
 
@@ -52,7 +53,7 @@ def bars(title: str, rows: Sequence[tuple[str, Sequence[float | None], str]], se
                     width=f"{size:.1f}",
                     height=thick - 2,
                     rx=2,
-                    class_=f"fill s{i % 6}",
+                    class_="fill s0" if len(series) == 1 else f"fill {system_class(i)}",
                 )
             )
             parts.append(_text(right + 5, top + thick - 3.5, percent(value), class_="value"))
@@ -133,5 +134,18 @@ def scatter(
     for (px, py), group in zip(points, groups, strict=True):
         cx = size / 2 + (px - middle[0]) / span * (size - 2 * edge)
         cy = size / 2 - (py - middle[1]) / span * (size - 2 * edge)
-        parts.append(tag("circle", cx=f"{cx:.1f}", cy=f"{cy:.1f}", r=2.4, class_=f"dot {hue(group, names)}"))
+        parts.append(_dot(round(cx, 1), round(cy, 1), 2.4, group, names))
     return _svg(size, size, title, *parts)
+
+
+def key(group: str, names: Sequence[str]) -> Html:
+    """A group's dot, for the legend."""
+    return tag("svg", _dot(6, 6, 4, group, names), width=12, height=12, class_="key", aria_hidden="true")
+
+
+def _dot(x: float, y: float, r: float, group: str, names: Sequence[str]) -> Html:
+    """A round dot; groups that share a colour have square and hollow ones."""
+    kinds = f"dot {hue(group, names)}"
+    if "striped" in kinds:
+        return tag("rect", x=f"{x - r:g}", y=f"{y - r:g}", width=2 * r, height=2 * r, class_=kinds)
+    return tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=r, class_=kinds)

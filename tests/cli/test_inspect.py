@@ -9,9 +9,9 @@ from tests_support import Checker, records
 from hf_spanner import cli
 from hf_spanner.data import write_jsonl
 from hf_spanner.data.inspection import inspect
+from hf_spanner.rendering.widths import text_width
 from hf_spanner.report.inspection import inspection_page
 from hf_spanner.report.inspection_text import around, clip, inspection_text
-from hf_spanner.report.terminal import text_width
 
 EVIL = "<script>alert(1)</script>"
 

@@ -204,3 +204,15 @@ def test_labels_without_a_name_lists_those_of_the_model_with_examples(predict):
     assert code == 0 and [line.split()[0] for line in out.splitlines()][:3] == ["DATE", "LOC", "ORG"]
     code, out, _ = predict("--labels", model="default")
     assert code == 0 and "time" in out and any(line.startswith("protein") and "," in line for line in out.splitlines())
+
+
+def test_a_page_holds_every_text_and_a_picture_one(predict, stdin, tmp_path):
+    stdin(f"{TEXT}\n<b>\n".encode())
+    page = tmp_path / "seen.html"
+    assert predict("--lines", "--format", "html", "--output", str(page))[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count('role="figure"') == 2 and 'data-label="LOC"' in text and "<b>" not in text
+    code, out, _ = predict("--format", "svg", TEXT)
+    assert code == 0 and out.startswith("<svg") and ">LOC</text>" in out
+    code, _, told = predict("--format", "svg", TEXT, TEXT)
+    assert code == 2 and "draws one text, and there are 2" in told

@@ -1,17 +1,13 @@
 """The report as a page: well formed, self-contained, escaped, and in Chromium legible and filterable."""
 
 import json
-import re
 
 import pytest
 from chromium import Page, find_chromium
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests_support import Checker, records
 
 from hf_spanner.evaluation import compare, list_errors, list_mentions, summarise
 from hf_spanner.report import comparison_markdown, comparison_page, report_markdown, report_page
-from hf_spanner.report.highlight import Bar, highlight
 
 EVIL = "<script>alert(1)</script>"
 
@@ -96,7 +92,7 @@ def test_representations_are_shown_where_there_are_some():
     summary["representations"] = {**figures, "entities": 2, "out_of_reach": 1}
     mentions = list_mentions(found, [s["entities"] for s in sentences])
     page = report_page("r", mentions, sentences, summary)
-    assert page.count('class="dot') == 2 and "70 % and 20 %" in page and "1 entities are longer" in page
+    assert page.count('class="dot') == 4 and "70 % and 20 %" in page and "1 entities are longer" in page
     assert "| l2 norm of z | 1.25 |" in report_markdown("r", summary)
 
 
@@ -107,25 +103,6 @@ def test_a_single_type_and_empty_predictions_make_a_page(found):
     page = report_page("t", mentions, sentences, summarise([found], sentences, resamples=10))
     Checker(page)
     assert ("There is none." in page) == bool(found)
-
-
-spans = st.tuples(st.integers(0, 5), st.integers(1, 6), st.sampled_from("AB"), st.booleans()).map(
-    lambda t: Bar(t[0], min(t[0] + t[1], 6), t[2], t[3])
-)
-
-
-@settings(max_examples=50)
-@given(st.lists(spans, max_size=7, unique_by=lambda b: b[:3]), st.lists(spans, max_size=4, unique_by=lambda b: b[:3]))
-def test_no_two_bars_lie_on_each_other(above, below):
-    """Of the bars over a word each has its own lane, and every bar has a piece over every one of its words."""
-    page = highlight(list("abcdef"), above, below, ["A", "B"])
-    Checker(page)
-    boxes = re.findall(r'<span class="w".*?</span>', page)
-    assert len(boxes) == 6
-    for position, box in enumerate(boxes):
-        for side, bars in (("u", above), ("d", below)):
-            lanes = re.findall(rf'<i class="{side} [^"]*" style="--n:(\d+)"', box)
-            assert len(lanes) == len(set(lanes)) == sum(bar.start <= position < bar.end for bar in bars)
 
 
 # ------------------------------------------------------------------------------------------------------- in a browser
@@ -173,34 +150,26 @@ def test_the_report_in_chromium(tmp_path):
 
 
 def legible(page):
-    """Bars of the sentence that nests four deep: apart from each other and from the words, their labels inside."""
+    """Bars of the sentence that nests four deep: in four lanes above the words, each with its label."""
     page.run("node = [...document.querySelectorAll('article')].find((a) => a.firstChild.textContent === 's4')")
-    boxes = page.run(
+    marks = page.run(
         """(() => {
         node.scrollIntoView();
-        const box = (n) => { const r = n.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
-        const first = [...node.querySelectorAll('i.u.f')];
-        const text = document.createRange();
-        const at = (w) => { text.selectNode(w.firstChild); return box(text); };
-        const words = [...node.querySelectorAll('.w')].map(at);
-        return {bars: first.map(box), labels: first.map((i) => box(i.firstChild)), words,
-                names: first.map((i) => i.textContent),
-                size: first.map((i) => parseFloat(getComputedStyle(i).fontSize)),
-                colours: first.map((i) => [getComputedStyle(i).color, getComputedStyle(i).backgroundColor])};
+        return [...node.querySelectorAll('mark.up')].map((m) => {
+            const label = getComputedStyle(m, '::before'), box = m.getClientRects()[0];
+            return {name: m.dataset.label, top: box.top, left: box.left, size: parseFloat(label.fontSize),
+                    ink: label.color, lane: parseInt(m.style.getPropertyValue('--n')), text: m.textContent};
+        });
         })()"""
     )
-    names = boxes["names"]
+    names = [mark["name"] for mark in marks]
     assert len(names) == 5 and {"PER", "○ ORG", "place name"} <= set(names)
-    tops = sorted({round(bar[1]) for bar in boxes["bars"]})
+    tops = sorted({round(mark["top"]) for mark in marks})
     assert len(tops) == 4 and min(b - a for a, b in zip(tops, tops[1:])) >= 12  # four lanes, apart
-    for bar, label in zip(boxes["bars"], boxes["labels"], strict=True):
-        assert bar[3] - bar[1] >= 12 and bar[1] - 1 <= label[1] and label[3] <= bar[3] + 1
-    for word in boxes["words"]:
-        assert all(bar[3] <= word[1] + 4 or bar[2] <= word[0] or bar[0] >= word[2] for bar in boxes["bars"])
-    assert min(boxes["size"]) >= 10
-    assert all(ink != paper for ink, paper in boxes["colours"])
-    lanes = {name: bar[1] for name, bar in zip(names, boxes["bars"], strict=True)}
-    assert lanes["place name"] > lanes["○ ORG"]  # the inner one is nearer to the words
+    assert min(mark["size"] for mark in marks) >= 10
+    lane = {mark["name"]: mark["lane"] for mark in marks}
+    assert lane["place name"] < lane["○ ORG"]  # the inner one is nearer to the words
+    assert page.run("getComputedStyle(node.querySelector('mark.out'), '::before').color") == "rgb(252, 252, 250)"
 
 
 @in_browser

@@ -14,9 +14,9 @@ from .brat import read_brat
 from .cas import read_cas
 from .conll import read_conll
 from .conll2012 import read_conll2012
+from .docbin import read_docbin
 from .dygie import read_dygie
 from .genia import read_genia
-from .docbin import read_docbin
 from .guessing import (
     BRAT_SUFFIXES,
     COLUMN_SUFFIXES,

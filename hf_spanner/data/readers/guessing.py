@@ -12,8 +12,8 @@ from typing import Any
 from ..records import TOKEN_KEYS
 from ..tags import is_tag
 from .brat import brat_files
-from .conll2012 import BEGIN
 from .cas import xmi_files
+from .conll2012 import BEGIN
 from .files import CHUNK, json_records, open_bytes, plain_name
 from .ldc import APF, ERE
 from .pubtator import TEXT_LINE

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_spanner.data.sample import parse_brackets
-from hf_spanner.report.terminal import char_width, render, text_width, use_color, wrap
+from hf_spanner.rendering import render
+from hf_spanner.rendering.ansi import use_color
+from hf_spanner.rendering.layout import wrap
+from hf_spanner.rendering.widths import char_width, text_width
 
 
 def entity(label, start, end):
@@ -19,7 +22,7 @@ def entity(label, start, end):
 def view(brackets, width=80, **options):
     text, marked = parse_brackets(brackets)
     entities = [entity(e["label"], e["start"], e["end"]) for e in marked]
-    return render(text, entities, width, **{"color": False, **options})
+    return render(text, entities, "ansi", width=width, **{"color": False, **options})
 
 
 def drawing(text):
@@ -50,7 +53,7 @@ def test_one_span_with_two_labels_shows_both():
 
 def test_crossing_entities_stand_under_each_other():
     entities = [entity("A", 0, 16), entity("LONG LABEL", 6, 22), entity("B", 6, 16)]
-    assert render("alpha beta gamma delta", entities, 60, color=False) == drawing(
+    assert render("alpha beta gamma delta", entities, "ansi", width=60, color=False) == drawing(
         """
         alpha beta gamma delta
               └─ B ────┘
@@ -63,7 +66,9 @@ def test_crossing_entities_stand_under_each_other():
 def test_the_order_of_entities_does_not_matter():
     text = "alpha beta gamma delta"
     entities = [entity("A", 0, 16), entity("C", 6, 22), entity("B", 6, 16)]
-    assert render(text, entities, 60, color=False) == render(text, entities[::-1], 60, color=False)
+    assert render(text, entities, "ansi", width=60, color=False) == render(
+        text, entities[::-1], "ansi", width=60, color=False
+    )
 
 
 def test_a_label_too_long_for_its_bracket_stands_beside_it_and_touches_no_other():
@@ -135,13 +140,13 @@ def test_a_long_word_is_broken_at_the_edge():
 
 def test_escape_sequences_and_lone_surrogates_are_shown_and_not_obeyed():
     text = "a \x1b[31mred \ud800"
-    assert render(text, [entity("X", 2, 10)], 80, color=False) == "a ␛[31mred �\n  └─ X ──┘"
+    assert render(text, [entity("X", 2, 10)], "ansi", width=80, color=False) == "a ␛[31mred �\n  └─ X ──┘"
 
 
 def test_empty_text_and_text_without_entities():
-    assert render("", [], 80, color=False) == ""
-    assert render("  \n", [], 80) == ""
-    assert render("nothing here", [], 80, color=True) == "nothing here"
+    assert render("", [], "ansi", width=80, color=False) == ""
+    assert render("  \n", [], "ansi", width=80) == ""
+    assert render("nothing here", [], "ansi", width=80, color=True) == "nothing here"
 
 
 def test_colours_are_stable_and_the_innermost_colours_the_text():
@@ -177,7 +182,7 @@ def test_every_character_is_in_exactly_one_line_that_fits(text, width):
 def test_any_text_with_any_spans_is_drawn_without_control_characters(text, data):
     spans = data.draw(st.lists(st.tuples(st.integers(0, len(text)), st.integers(0, len(text))), max_size=5))
     entities = [entity("LAB", min(span), max(span)) for span in spans if span[0] != span[1]]
-    drawn = render(text, entities, width=20, color=False)
+    drawn = render(text, entities, "ansi", width=20, color=False)
     assert not [c for c in drawn if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f" or "\ud800" <= c <= "\udfff")]
 
 
