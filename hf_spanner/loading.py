@@ -1,5 +1,6 @@
 """Loading: a pipeline, a trained model, its configuration, its tokenizer; a sentence where something is missing."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from .foreign import check_config, check_tokenizer, check_weights
 from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
+from .relabelling import Origin, find_origins, relabel
 
 
 def pipeline(
@@ -76,13 +78,27 @@ def load_model(
     if labels is not None and model.is_graph:
         raise ValueError(f"{name} is exported and cannot be trained for other labels: load what it was made from.")
     if labels is not None:
-        from .building.relabelling import Origin, relabel  # here, because it loads models itself
-
         known = set(model.config.labels)
         model = relabel(model, [Origin(label, label if label in known else None, 0, 0) for label in labels])
     if place is not None and not (model.is_graph and device == "auto"):
         model.to(place)  # type: ignore[arg-type]
     return model, _load_tokenizer(name, revision, token)
+
+
+def load_for(
+    name: str, labels: Sequence[str], sentences: Iterable[Mapping[str, Any]], **config: Any
+) -> tuple[NestedNerPreTrainedModel, Any, list[str]]:
+    """A trained model for other labels, its tokenizer, and lines that say what each label starts from.
+
+    A model that knows all of `labels` stays as it is, with the labels that it has beside them.
+    """
+    old, tokenizer = load_model(name, **config)
+    old.config.drop_calibration()  # scores will be others
+    if not set(labels) - set(old.config.labels):
+        rest = [label for label in old.config.labels if label not in labels]
+        return old, tokenizer, [f"{name} keeps its other labels, too: {', '.join(rest)}"] if rest else []
+    origins = find_origins(old, tokenizer, sentences, labels)
+    return relabel(old, origins), tokenizer, [str(origin) for origin in origins]
 
 
 def find_device(name: str | torch.device) -> torch.device:

@@ -11,9 +11,9 @@ from tests_support import HALF, LABELS, SENTENCES, learn, make_batch, prepared, 
 from transformers import AutoModelForTokenClassification, pipeline
 
 import hf_spanner
-from hf_spanner.building.relabelling import Origin, find_origins, relabel
 from hf_spanner.evaluation.predicting import predict_sentences
 from hf_spanner.modeling.reading import pad_batch
+from hf_spanner.relabelling import Origin, find_origins, relabel
 
 
 @pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)

@@ -16,7 +16,6 @@ from transformers.utils import CONFIG_NAME
 from ..auto import approach
 from ..building import VectorArguments, build_model
 from ..building.probing import collapsed_layers
-from ..building.relabelling import load_for
 from ..data import (
     join_corpora,
     join_sentences,
@@ -34,7 +33,7 @@ from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish, write_companions, write_summary
 from ..hub.record import RECORD, base_model, hub_id, read_record, training_record
 from ..hub.several import SUMMARY, summarise, summary_table
-from ..loading import load_config, load_model, load_tokenizer
+from ..loading import load_config, load_for, load_model, load_tokenizer
 from ..lock import locked
 from ..metrics import format_scores
 from ..modeling.folders import full_disk_said

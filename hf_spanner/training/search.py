@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..building.relabelling import shapes
 from ..modeling.configuration_nested_ner import NestedNerConfig
+from ..relabelling import shapes
 from .arguments import NestedNerTrainingArguments
 
 if TYPE_CHECKING:

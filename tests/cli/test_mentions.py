@@ -6,9 +6,9 @@ import pytest
 from tests_support import records
 
 from hf_spanner import cli, load_nested_ner
-from hf_spanner.building.relabelling import load_for
 from hf_spanner.data import join_corpora, join_sentences, label_names, mention_kinds, read_file, write_jsonl
 from hf_spanner.hub.record import read_record
+from hf_spanner.loading import load_for
 
 
 def told() -> list[dict]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests_support import make_batch, without_gold
 
 from hf_spanner import load_model
-from hf_spanner.building.relabelling import load_for
 from hf_spanner.evaluation.calibration import FEWEST, calibration_error, fit_calibration
+from hf_spanner.loading import load_for
 from hf_spanner.modeling.decoding import Calibration, Entity
 
 RISING = st.lists(st.integers(1, 99), max_size=6, unique=True).map(lambda row: [n / 100 for n in sorted(row)])

@@ -5,7 +5,8 @@ import torch
 from approaches import ROWS
 from tests_support import LABELS
 
-from hf_spanner.building.relabelling import (
+from hf_spanner.loading import load_model
+from hf_spanner.relabelling import (
     LEAST_SHARE,
     Layout,
     Origin,
@@ -14,7 +15,6 @@ from hf_spanner.building.relabelling import (
     label_dimensions,
     relabel,
 )
-from hf_spanner.loading import load_model
 
 
 def test_rows_of_labels_by_hand():
@@ -66,7 +66,7 @@ def test_shares_are_counted_over_gold_spans(span_ner, tokenizer, monkeypatch):
         {"tokens": ["d"], "entities": [{"start": 0, "end": 1, "label": LABELS[0]}]},
     ]
     seen = [{(0, 1): LABELS[1], (1, 2): LABELS[1], (0, 2): LABELS[0]}, {}]
-    monkeypatch.setattr("hf_spanner.building.relabelling.best_of_spans", lambda *args: seen)
+    monkeypatch.setattr("hf_spanner.relabelling.best_of_spans", lambda *args: seen)
     origins = find_origins(span_ner, tokenizer, sentences, ["x", "y", "z", LABELS[0]])
     assert origins == [
         Origin("x", LABELS[1], 1.0, 2), Origin("y", None, 0.0, 1), Origin("z", None, 0.0, 0),

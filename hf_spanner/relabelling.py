@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..loading import load_model
-from ..modeling.configuration_nested_ner import NestedNerConfig
-from ..modeling.decoding import label_among, split_mention
-from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
-from ..modeling.reading import Reader
+from .modeling.configuration_nested_ner import NestedNerConfig
+from .modeling.decoding import label_among, split_mention
+from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
+from .modeling.reading import Reader
 
 FLOOR = 0.01  # the least score at which the old model is said to see a label in a span
 LEAST_SHARE = 0.2  # of a new label's gold spans that its counterpart must have
@@ -50,22 +49,6 @@ class Origin(NamedTuple):
         if self.old == self.label:
             return f"{self.label} goes on as it is"
         return f"{self.label} starts from {self.old}: {self.share:.0%} of its spans"
-
-
-def load_for(
-    name: str, labels: Sequence[str], sentences: Iterable[Mapping[str, Any]], **config: Any
-) -> tuple[NestedNerPreTrainedModel, Any, list[str]]:
-    """A trained model for other labels, its tokenizer, and lines that say what each label starts from.
-
-    A model that knows all of `labels` stays as it is, with the labels that it has beside them.
-    """
-    old, tokenizer = load_model(name, **config)
-    old.config.drop_calibration()  # scores will be others
-    if not set(labels) - set(old.config.labels):
-        rest = [label for label in old.config.labels if label not in labels]
-        return old, tokenizer, [f"{name} keeps its other labels, too: {', '.join(rest)}"] if rest else []
-    origins = find_origins(old, tokenizer, sentences, labels)
-    return relabel(old, origins), tokenizer, [str(origin) for origin in origins]
 
 
 @torch.no_grad()
