@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = [file for folder in ("modeling", "hf_spanner", "scripts") for file in (ROOT / folder).rglob("*.py")]
 
+OTHERS = {"train_no_trainer.py", "peers.py", "flat.py"}  # a plain loop; the neighbours' own models
+
 
 def test_texts_are_read_in_one_place():
     """Batches are made, models switched to evaluation and windows merged by the one `Reader`."""
