@@ -130,8 +130,9 @@ class NestedNer:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The entity types that the model knows."""
-        return tuple(self.ner.model.config.types)
+        """The entity types that the model knows; none before it is loaded, for spaCy asks for them while it loads the
+        pipeline, where the model that was named at first may be gone."""
+        return () if self._ner is None else tuple(self._ner.model.config.types)
 
     # --------------------------------------------------------------------------------------------------------- reading
 

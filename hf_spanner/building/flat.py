@@ -165,25 +165,25 @@ def _as_seq_ner(flat: Any, head: nn.Linear, tags: Tags, word_splitter: str, name
     about_tags = ("id2label", "label2id", "architectures", "finetuning_task", "task_specific_params")
     encoder_config = {key: value for key, value in flat.config.to_dict().items() if key not in about_tags}
     dropout = next((part.p for part in flat.children() if isinstance(part, nn.Dropout)), 0.0)
-    config = SeqNerConfig(
-        encoder_config=encoder_config,
-        labels=tags.labels,
-        word_pooling="first",
-        word_splitter=word_splitter,
-        dropout=dropout,
-        tag_scheme=tags.tag_scheme,
-        max_subwords=min(max_positions(flat.base_model), 512),
-    )
-    model = SeqNerForNestedNer(config)
+    fields: dict[str, Any] = {
+        "encoder_config": encoder_config,
+        "labels": tags.labels,
+        "word_pooling": "first",
+        "word_splitter": word_splitter,
+        "dropout": dropout,
+        "tag_scheme": tags.tag_scheme,
+        "max_subwords": min(max_positions(flat.base_model), 512),
+    }
+    new = SeqNerForNestedNer(SeqNerConfig(**fields))
     weights = flat.base_model.state_dict()
-    if missing := sorted(model.encoder.state_dict().keys() - weights.keys()):
+    if missing := sorted(new.encoder.state_dict().keys() - weights.keys()):
         raise ValueError(f"{name} cannot be a seq_ner: its encoder has no {missing[0]!r}.")
-    model.encoder.load_state_dict({key: weights[key] for key in model.encoder.state_dict()})
+    new.encoder.load_state_dict({key: weights[key] for key in new.encoder.state_dict()})
     bias = torch.zeros(head.out_features) if head.bias is None else head.bias
     rows, biases = tag_rows(tags, head.weight, bias)
-    model.tagger.classifier.weight.copy_(rows)
-    model.tagger.classifier.bias.copy_(biases)
-    return model.eval()
+    new.tagger.classifier.weight.copy_(rows)
+    new.tagger.classifier.bias.copy_(biases)
+    return new.eval()  # as `from_pretrained` returns one
 
 
 @torch.no_grad()
