@@ -79,7 +79,7 @@ def entities_to_tags(entities: Iterable[Span], num_words: int, scheme: str = "BI
     if scheme == "IOB1":
         raise ValueError("Scheme 'IOB1' can be read but is not written; choose BIO, BIOES, BILOU or BMES.")
     prefixes = _prefixes(scheme)
-    inside, last, single = ("I", "I", "B") if prefixes == "BI" else prefixes[1:]
+    inside, last, single = list("IIB" if prefixes == "BI" else prefixes[1:])
     tags = ["O"] * num_words
     for start, end, label in entities:
         if not 0 <= start < end <= num_words:

@@ -38,12 +38,12 @@ def score_typing(
         >>> score_typing([[(0, 1, "PER"), (2, 3, "PER")]], [[(0, 1, "PER"), (2, 3, "ORG")]])["typing_accuracy"]
         0.5
     """
-    predictions, references = [list(found) for found in predictions], [list(gold) for gold in references]
-    scores = score_entities(predictions, references, labels)
+    found, gold = [list(entities) for entities in predictions], [list(entities) for entities in references]
+    scores = score_entities(found, gold, labels)
     accuracy = scores["recall"]  # correct / gold
     return {
         **_accuracy(scores),
-        **(_with_discontinuous(predictions, references) or {"paper_f1": 2 * accuracy / (1 + accuracy)}),
+        **(_with_discontinuous(found, gold) or {"paper_f1": 2 * accuracy / (1 + accuracy)}),
         "per_type": {label: _accuracy(row) for label, row in scores["per_type"].items()},
     }
 

@@ -85,7 +85,7 @@ def test_discontinuous_mentions_are_skipped_and_counted_or_taken_whole(tmp_path)
     sentences, report = read_file(folder, discontinuous="hull")
     assert spans(sentences[0]) == [(0, 4, "GPE"), (2, 4, "GPE")]
     assert report.changed == {"discontinuous mention, taken as a whole": 1} and not report.lost
-    with pytest.raises(ValueError, match="discontinuous='join' is unknown; choose 'skip' or 'hull'"):
+    with pytest.raises(ValueError, match="discontinuous='join' is unknown; choose 'skip', 'hull', 'fragments'"):
         read_file(folder, discontinuous="join")
 
 

@@ -169,7 +169,9 @@ def test_text_can_be_cut_at_line_breaks_and_found_under_another_name(tmp_path):
     assert [spans(s) for s in sentences] == [[(0, 1, "X")], [(1, 3, "Y")]]
     assert [(s["id"], s["doc_id"]) for s in sentences] == [("a.0.0", "a.0"), ("a.0.1", "a.0")]
     assert report.changed == {"mention across a sentence border, sentences joined": 1}
-    with pytest.raises(ValueError, match="split_sentences='dot' is unknown; choose one of 'newline', 'none'"):
+    with pytest.raises(
+        ValueError, match="split_sentences='dot' is unknown; choose one of 'newline', 'punctuation', 'none'"
+    ):
         read_file(path, "jsonl-chars", text_key="body", split_sentences="dot")
 
 

@@ -91,19 +91,21 @@ def _patterns(corpus: Corpus) -> str:
 
 def _files(corpus: Corpus, source: Path) -> dict[str, list[Path]]:
     """The files of each split; none if those of some split are not there."""
-    folder = source if source.is_dir() else source.parent
-    found = {split: _matching(folder, patterns, source, corpus.format) for split, patterns in corpus.files.items()}
+    found = {split: _matching(source, patterns, corpus.format) for split, patterns in corpus.files.items()}
     return found if all(found.values()) else {}
 
 
-def _matching(folder: Path, patterns: Iterable[str], source: Path, format: str | None) -> list[Path]:
-    """What the first of the patterns that fits anything fits, anywhere below the folder."""
+def _matching(source: Path, patterns: Iterable[str], format: str | None) -> list[Path]:
+    """What the first of the patterns that fits anything fits, anywhere below a folder; "." is the folder itself, if it
+    holds such files."""
     for pattern in patterns:
-        if pattern == ".":  # the folder itself, if it holds such files
-            found = [folder] if (decide_format(folder) or ("",))[0] == format else []
+        if source.is_file():
+            found = [source] if source.match(pattern) else []
+        elif pattern == ".":
+            found = [source] if (decide_format(source) or ("",))[0] == format else []
         else:
-            found = sorted(folder.rglob(pattern))
-        if found := [path for path in found if source in (path, *path.parents)]:
+            found = sorted(source.rglob(pattern))
+        if found:
             return found
     return []
 
