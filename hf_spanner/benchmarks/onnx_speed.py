@@ -1,6 +1,7 @@
 """How fast exported models read beside the one in torch, and the pipeline beside the graph alone."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..loading import load_model, pipeline
@@ -39,8 +40,7 @@ def compare_exports(
     candidates: dict[tuple[str, int, str], Callable[[], object]] = {}
     for size in batch_sizes:
         for name, (model, tokenizer) in models.items():
-            ner = pipeline(model, tokenizer)
-            candidates[name, size, "pipeline"] = lambda ner=ner, size=size: ner(texts, batch_size=size)
+            candidates[name, size, "pipeline"] = partial(pipeline(model, tokenizer), texts, batch_size=size)
             if name != "torch":
                 candidates[name, size, "bare"] = bare_graph(model, tokenizer, texts, size)
     seconds = interleave(candidates, repeats)
