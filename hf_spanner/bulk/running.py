@@ -79,8 +79,13 @@ def predict_bulk(
         meet()
         finished = parts.finished()
         meet()  # nobody writes before everybody has looked
-        with Progress(source.total, progress and rank == 0, world) as told:
-            texts = _read_all(source, parts, finished, reading, told, workers, rank, world, part)
+        try:
+            with Progress(source.total, progress and rank == 0, world) as told:
+                texts = _read_all(source, parts, finished, reading, told, workers, rank, world, part)
+        except Exception:
+            if world == 1 and not parts.finished():  # nothing came of it
+                parts.remove()
+            raise
         meet()
         aside = parts.join() if rank == 0 else 0
         if rank == 0:

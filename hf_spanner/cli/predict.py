@@ -55,6 +55,7 @@ characters of that text. Text is UTF-8. With --format label-studio it is a list 
 imported into a project whose tags are called label and text, as in Label Studio's template for named entities.
 Exit code 3: all was read, but for lines that were set aside.
 """
+ENDINGS = (".jsonl", ".parquet")  # of what is written in parts
 SET_ASIDE = 3  # the exit code if there were lines that could not be read
 
 
@@ -74,8 +75,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     if args.output and not Path(args.output).absolute().parent.is_dir():
         raise FileNotFoundError(f"--output {args.output}: its folder does not exist.")
-    by_lines = args.file not in (None, "-") and args.lines and args.output and args.format in (None, "jsonl")
-    if args.input is not None or by_lines:
+    in_parts = Path(args.output or "").suffix.lower() in ENDINGS and args.format in (None, "jsonl")
+    if args.input is not None or (in_parts and args.lines and args.file not in (None, "-")):
         return bulk(args, parser, reading)
     for name in ("text_column", "entities_column", "workers", "resume", "overwrite", "whole_files", "split"):
         if getattr(args, name) != parser.get_default(name):

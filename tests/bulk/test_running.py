@@ -228,6 +228,14 @@ def test_mistakes_are_explained_before_the_model_is_loaded(place, capsys, flags,
     assert not Path("out.jsonl.parts").exists()
 
 
+def test_a_run_that_comes_to_nothing_leaves_nothing(place, tiny):
+    with pytest.raises(ValueError, match="unknown label 'DOG'"):
+        bulk("out.jsonl", tiny, options={"threshold": {"DOG": 0.5}})
+    with pytest.raises(ValueError, match="There is no device 'gpu9'"):
+        bulk("out.jsonl", tiny, device="gpu9")
+    assert os.listdir() == ["in.jsonl"]
+
+
 def test_the_command_says_what_it_did_and_what_was_set_aside(place, tiny, capsys):
     argv = ["predict", "--model", tiny, "--input", "in.jsonl", "--output", "out.jsonl"]
     assert cli.main(argv) == 3
