@@ -24,15 +24,15 @@ def read(
     ner: NestedNerPipeline, text: str, progress: Callable[[int, int], Any] | None = None, batch_size: int = 16
 ) -> Found:
     """Run the model over a text, once; `progress` is told how many of how many windows are read."""
-    kept: dict[str, list[list[Entity]]] = {}
-    prepared = ner.preprocess(text, mentions=ner.model.config.mentions)
+    model: Any = ner.model
+    prepared = ner.preprocess(text, mentions=model.config.mentions)
     windows = len(prepared.reading.windows)
-    kept = {which: [[] for _ in range(windows)] for which in ("own", "all")}
+    kept: dict[str, list[list[Entity]]] = {which: [[] for _ in range(windows)] for which in ("own", "all")}
     done = 0
     with ner.device_placement():
         for places, output in ner.reader.run([prepared.reading], batch_size):
             for which, threshold in (("own", None), ("all", LEAST)):
-                decoded = ner.model.decode(output, threshold=threshold, overlap="any")
+                decoded = model.decode(output, threshold=threshold, overlap="any")
                 for place, entities in zip(places, decoded, strict=True):
                     kept[which][place.window] = entities
             done += len(places)

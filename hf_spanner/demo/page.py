@@ -167,7 +167,7 @@ def build(models: Models, folder: str | os.PathLike) -> "gradio.Blocks":
 
         controls = [state, own, threshold, label_boxes, kind_boxes, overlap, part]
         shown_in = [view, part, note, table, as_json, as_brat]
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         gr.on(
             [button.click, text.submit], find, [text, model, other], state, show_progress_on=[view],
             concurrency_limit=1, api_visibility="private",
@@ -193,7 +193,7 @@ def launch(page: "gradio.Blocks", port: int | None, host: str, **more: Any) -> A
     """Start the server, with what belongs to the page's looks and to its silence."""
     import gradio as gr
 
-    fonts = {"font": ["system-ui", "sans-serif"], "font_mono": ["ui-monospace", "monospace"]}
+    fonts: dict[str, Any] = {"font": ["system-ui", "sans-serif"], "font_mono": ["ui-monospace", "monospace"]}
     return page.launch(
         server_name=host, server_port=port, share=False, ssr_mode=False, theme=gr.themes.Default(**fonts), css=CSS,
         footer_links=[], show_error=True, quiet=True, **more,

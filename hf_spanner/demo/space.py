@@ -77,5 +77,8 @@ def push_space(
             repo_id, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
         ).repo_id
         return api.upload_folder(
-            repo_id=repo_id, folder_path=folder, repo_type="space", commit_message=message or "Upload the demo page"
+            repo_id=repo_id,
+            folder_path=Path(folder),
+            repo_type="space",
+            commit_message=message or "Upload the demo page",
         )

@@ -50,7 +50,8 @@ def views(text: str, found: Mapping[str, Entities], labels: Sequence[str], bound
         ".views { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem; }"
     )
     more = " .views .nested-ner { border: 1px solid color-mix(in srgb, var(--ink) 18%, var(--paper)); }"
-    return tag("style", Html(style_sheet(themes=["auto"]) + shell + more)) + tag("div", *boxes, class_="views")
+    style = tag("style", Html(style_sheet(themes=["auto"]) + shell + more))
+    return Html(style + tag("div", *boxes, class_="views"))
 
 
 def rows(found: Mapping[str, Entities], bounds: tuple[int, int]) -> list[list[Any]]:

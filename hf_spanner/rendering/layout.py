@@ -181,7 +181,7 @@ def _shown(character: str, following: str) -> str:
 
 
 def _piece_on_line(mark: Mark, more: int, line: Line, blank: bool) -> Piece | None:
-    """The part of a mark on a line, without spaces at its ends unless all of it is `blank`; None if there is none."""
+    """The part of a mark on a line, without spaces at its ends unless it is all `blank`; None if there is none."""
     first, last = max(mark.start, line.start), min(mark.end, line.end)
     while not blank and first < last and line.cells[first - line.start].is_space:
         first += 1

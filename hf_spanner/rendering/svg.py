@@ -159,13 +159,13 @@ def _bar(line: Line, piece: Piece, runs: Sequence[Run], backwards: bool, y: floa
 
 def _runs(line: Line, right: float) -> list[Run]:
     """The words and spaces of a line, from left to right as they are seen."""
-    bounds: list[list[int]] = []
+    bounds: list[tuple[int, int]] = []
     for index, cell in enumerate(line.cells):
-        before = line.cells[index - 1]
-        if bounds and before.is_space == cell.is_space and not before.room:
-            bounds[-1][1] = index + 1
+        previous = line.cells[index - 1]
+        if bounds and previous.is_space == cell.is_space and not previous.room:
+            bounds[-1] = (bounds[-1][0], index + 1)
         else:
-            bounds.append([index, index + 1])
+            bounds.append((index, index + 1))
     ways = [_direction("".join(cell.shown for cell in line.cells[first:last])) for first, last in bounds]
     base = next((way for way in ways if way), 1)
     if all(way != -1 for way in ways):  # all from left to right: where the layout has them
@@ -192,8 +192,8 @@ def _runs(line: Line, right: float) -> list[Run]:
     x = right - sum(widths) if base == -1 else 0.0
     runs = []
     for index in order:
-        room = line.cells[bounds[index][1] - 1].room
-        runs.append(Run(*bounds[index], x, x + widths[index], room, ways[index] == -1))
+        first, last = bounds[index]
+        runs.append(Run(first, last, x, x + widths[index], line.cells[last - 1].room, ways[index] == -1))
         x += widths[index]
     return runs
 
