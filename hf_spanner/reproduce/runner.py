@@ -53,6 +53,8 @@ class Figure:
             if not self.values and not self.failed:
                 return "not at hand"
             others = [value for value in self.values.values() if value is not None]
+            if others and isinstance(others[0], list):  # a curve, which is drawn
+                return f"{others[0][0][1]:.{self.cell.digits}f} to {others[0][-1][1]:.{self.cell.digits}f}"
             return "failed" if self.failed else str(others[0]) if others else "none"
         form = "g" if self.cell.digits is None else f",.{self.cell.digits}f"
         return f"{self.mean:{form}}" + ("" if self.deviation is None else f" ± {self.deviation:{form}}")

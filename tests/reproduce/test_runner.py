@@ -18,7 +18,7 @@ from hf_spanner.evaluation import list_mentions
 from hf_spanner.reproduce.ledger import ledger_text
 from hf_spanner.reproduce.measures import bracketed, describe_corpus, look_up, of_length
 from hf_spanner.reproduce.printing import markdown, write_outcome
-from hf_spanner.reproduce.runner import Reproduction
+from hf_spanner.reproduce.runner import Figure, Reproduction
 from hf_spanner.reproduce.runs import Place, plan_run, read_budgets
 from hf_spanner.reproduce.tables import make_table, read_table
 
@@ -175,6 +175,11 @@ def test_statistics_need_no_training_and_count_as_a_hand_does(tmp_path):
     shown = {(f.cell.row, f.cell.column): f.text() for f in figures}
     assert shown["#Entity", "GENIA"] == "28" and shown["#Entity", "ACE04"] == "not at hand"
     assert "needs the LDC's ACE 2004" in markdown(table, work.outcome(figures))
+
+
+def test_a_curve_is_told_by_its_ends():
+    (cell, _) = make_table("sng", "two", CONTENT).cells
+    assert Figure(cell, {1: [[1, 24.964], [2, 3.5], [3, 0.25]]}).text() == "24.96 to 0.25"
 
 
 def test_what_a_measure_is_looked_up_by():
