@@ -35,7 +35,7 @@ from ..modeling.folders import full_disk_said, write_whole
 from ..modeling.reading import WordEncoder
 from . import checkpoints
 from .budget import TimeBudget, fit_to_time
-from .lock import locked
+from ..lock import locked
 from .surviving import SurvivingTrainer
 
 RECORD = "adaptation.json"
