@@ -42,10 +42,13 @@ class Reading(NamedTuple):
             found = [[entity for entity in entities if entity.mention in self.mentions] for entities in found]
         if self.labels is not None:
             found = [[entity for entity in entities if _named(entity, self.labels)] for entities in found]
-        entities = merge_windows(self.windows, found, overlap)
-        if self.trim is not None and self.trim.applies(self.mentions):
-            entities = self.trim(entities, self.words)
-        return entities
+        return self.trimmed(merge_windows(self.windows, found, overlap), self.mentions)
+
+    def trimmed(self, entities: list[Entity], mentions: Collection[str] | None) -> list[Entity]:
+        """The entities as they are shown where these kinds of mention are looked for: names without their articles."""
+        if self.trim is None or not self.trim.applies(mentions):
+            return entities
+        return self.trim(entities, self.words)
 
 
 def _named(entity: Entity, labels: Collection[str]) -> bool:

@@ -65,4 +65,5 @@ def choose(
         chosen = [entity for entity in chosen if entity.label in labels]
     if mentions is not None and config.mentions is not None:
         chosen = [entity for entity in chosen if entity.mention in mentions]
-    return found.ner.postprocess(found.text, resolve_overlaps(chosen, overlap or config.overlap))
+    chosen = found.text.reading.trimmed(resolve_overlaps(chosen, overlap or config.overlap), mentions)
+    return found.ner.postprocess(found.text, chosen)

@@ -30,12 +30,12 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
 from ..loading import load_tokenizer
+from ..lock import locked
 from ..modeling.encoders import encoder_config_of, load_encoder, max_positions
 from ..modeling.folders import full_disk_said, write_whole
 from ..modeling.reading import WordEncoder
 from . import checkpoints
 from .budget import TimeBudget, fit_to_time
-from ..lock import locked
 from .surviving import SurvivingTrainer
 
 RECORD = "adaptation.json"
