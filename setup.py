@@ -40,7 +40,7 @@ extras = {
     "spark": ["pyspark", "pandas"],
     "spacy": ["spacy>=3.7"],
     "cas": ["dkpro-cassis>=0.10"],
-    "docs": ["mkdocs-material", "mkdocstrings[python]", "latex2mathml"],
+    "docs": ["mkdocs-material", "mkdocstrings[python]", "latex2mathml", "nbclient", "nbformat", "ipykernel"],
 }
 # The tests of those extras; of Ray and Spark where they are installed.
 extras["dev"] += ["matplotlib", "optuna", "peft"]
