@@ -69,7 +69,7 @@ class OnnxModel(NestedNerPreTrainedModel):
             PreTrainedModel.__init__(self, config)
             self.tagger = None
             if "seq" in config.heads:  # a CRF decodes with its own numbers
-                self.tagger = TaggingHead(1, len(config.labels), 0.0, config.use_crf)
+                self.tagger = TaggingHead(1, len(config.labels), 0.0, config.use_crf, config.tag_scheme)
                 del self.tagger.classifier
         self._files, self._session = dict(files), open_session(files[GRAPH])
         known = INPUTS[:2] if part_of(config) == "encoder" else INPUTS

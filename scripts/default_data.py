@@ -49,7 +49,6 @@ class Corpus:
     kinds: bool = False  # every kind of mention is marked; else names alone
     flat: bool = False
     passes: float = 1
-    last: float = 0
     empty: float = 1
     extra: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -238,24 +237,22 @@ def main(argv: list[str] | None = None) -> None:
     medicine = [s for corpus in corpora if set(TERMS) & corpus.known for s in data[corpus.name]["train"]]
     kinds, term_words = common_kinds(gold), words_of_terms(medicine)
 
-    train: dict[str, list[Sentence]] = {"gold": [], "last": []}
+    train: list[Sentence] = []
     validation: list[Sentence] = []
     for corpus in corpora:
         own = [s for split in ("train", *corpus.extra) for s in data[corpus.name][split]]
         own = [s for s in own if s["entities"] or draw.random() < corpus.empty]
-        for training, passes in (("gold", corpus.passes), ("last", corpus.last)):
-            taken = [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(own, passes, draw)]
-            train[training] += taken
-            print(f"{corpus.name}, {training}: {len(taken):,} sentences")
+        taken = take(own, corpus.passes, draw)
+        train += (part := [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in taken])
+        print(f"{corpus.name}: {len(part):,} sentences")
         if corpus.name in VALIDATION:
             chosen = data[corpus.name]["validation"][: VALIDATION[corpus.name]]
             validation += [{**corpus.finish(s, kinds, term_words), "flat": False} for s in chosen]
-    for training, sentences in train.items():
-        write(sentences, output / training / "train.jsonl")
-        write(validation, output / training / "validation.jsonl")
+    write(train, output / "train.jsonl")
+    write(validation, output / "validation.jsonl")
     for label, of in kinds.items():
         print(f"{label}: {', '.join(of)}")
-    print({training: len(sentences) for training, sentences in train.items()}, f"{len(validation):,} to choose by")
+    print(f"{len(train):,} sentences to train on, {len(validation):,} to choose by")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Make the checkpoint that is installed with the package from a trained run, measure it so, and write its card.
 
     python scripts/train_default.py CORPORA --output_dir runs/default
-    python scripts/ship_default.py runs/default/last --data CORPORA --train runs/default/data/gold
+    python scripts/ship_default.py runs/default/second --data CORPORA --train runs/default/data
 
 Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all
 figures of the card are measured after that rounding. Thresholds and calibration are chosen on validation data. The

@@ -108,7 +108,7 @@ def test_corpora_become_one(tmp_path, monkeypatch):
             file.write_text(json.dumps(row) + "\n")
     monkeypatch.setattr(default_data.yaml, "safe_load", lambda text: plan)
     default_data.main([str(tmp_path / "in"), "--first", "default", "--output_dir", str(tmp_path / "out")])
-    train = [json.loads(line) for line in (tmp_path / "out" / "gold" / "train.jsonl").read_text().splitlines()]
+    train = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()]
     assert [s["corpus"] for s in train] == ["gum", "bc5cdr", "genia"]
     assert train[0]["labels"] == sorted(["person", "disease", "chemical", "species", *default_data.MOLECULES])
     with pytest.raises(TypeError):

@@ -8,11 +8,11 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from toy import train_wordpiece
 
 import hf_spanner
 from hf_spanner import cli
 from hf_spanner.building.flat import import_tagger, own_splitter, read_tags
+from hf_spanner.building.toy import train_wordpiece
 from hf_spanner.data.tags import decode_tags
 from hf_spanner.modeling.words import split_words
 

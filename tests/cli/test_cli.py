@@ -38,7 +38,7 @@ def test_an_unknown_command_is_guessed_at(capsys):
     assert cli.main(["trian"]) == 2
     assert capsys.readouterr().err == "hf-spanner: there is no command 'trian'; did you mean 'train'?\n"
     assert cli.main(["xyzzy"]) == 2
-    assert "choose one of train, evaluate, predict, convert" in capsys.readouterr().err
+    assert "choose one of train, adapt, evaluate, predict" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [command.name for command in cli.COMMANDS])

@@ -348,7 +348,7 @@ def test_entities_that_the_splitter_spoils():
     assert (found.spoilt, found.entities, found.estimated) == (1, 4, True)
     assert found.examples == ["protein 'CD28' in 'CD28-mediated'"]
     assert found.recut == 1  # Mr. is Mr and .
-    assert found.spoilt_by == {"compound": 1, "fine": 0, "whitespace": 2}  # death. is one word then
+    assert found.spoilt_by == {"bert": 0, "compound": 1, "fine": 0, "whitespace": 2}  # death. is one word then
     assert check_boundaries(data, "fine").recut == 2  # and U.S. is four
     text = next(
         f.text for f in inspect([sentence("CD28 -mediated", (0, 1, "protein"))]).findings if "spoilt" in f.kind

@@ -56,7 +56,14 @@ def pair(row, tokenizer, tmp_path_factory):
 
 def found(model, tokenizer, sentences, batch_size=32, **decoding):
     answers = predict_sentences(model, tokenizer, sentences, batch_size, **decoding)
-    return [sorted((e.start, e.end, e.label, round(e.score, 3)) for e in entities) for entities in answers]
+    return [{(e.start, e.end, e.label): e.score for e in entities} for entities in answers]
+
+
+def assert_same(exported, torch):
+    """The very entities; scores but for the last digits."""
+    assert [row.keys() for row in exported] == [row.keys() for row in torch]
+    for row, expected in zip(exported, torch, strict=True):
+        assert row == pytest.approx(expected, abs=1e-3)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -64,14 +71,14 @@ def found(model, tokenizer, sentences, batch_size=32, **decoding):
 def test_an_exported_model_gives_the_same_entities_whatever_the_batch(pair, tokenizer, texts, batch_size):
     model, exported, _ = pair
     sentences = [{"tokens": words} for words in texts]
-    assert found(exported, tokenizer, sentences, batch_size) == found(model, tokenizer, sentences, batch_size)
+    assert_same(found(exported, tokenizer, sentences, batch_size), found(model, tokenizer, sentences, batch_size))
 
 
 def test_long_texts_thresholds_and_heads_are_the_model_s_own(pair, tokenizer):
     model, exported, _ = pair
     sentences = [{"tokens": "the mayor of New York met the head of the Bank of England".split() * 12}]
     for decoding in ({}, {"threshold": 0.3, "overlap": "any"}, *({"head": head} for head in model.heads)):
-        assert found(exported, tokenizer, sentences, **decoding) == found(model, tokenizer, sentences, **decoding)
+        assert_same(found(exported, tokenizer, sentences, **decoding), found(model, tokenizer, sentences, **decoding))
 
 
 def test_an_exported_folder_is_a_model_like_any_other(pair, tokenizer, tmp_path, capsys):

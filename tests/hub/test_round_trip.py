@@ -109,13 +109,14 @@ def test_a_repository_has_the_files_it_needs_and_no_others(hub, pushed):
         "boundary_smoothing configuration_nested_ner decoding reading subwords modeling_nested_ner pipeline_nested_ner"
     )
     shared = {
-        f"{name}.py" for name in f"{shared} encoders folders losses saving spans tagging word_inputs words".split()
+        f"{name}.py"
+        for name in f"{shared} encoders folders graphs imitation losses saving spans tagging word_inputs words".split()
     }
     own = {
         "seq_ner": {"modeling_seq_ner.py"},
         "span_ner": {"modeling_span_ner.py"},
         "bl_ner": {"modeling_bl_ner.py", "modeling_span_ner.py"},
-        "biaffine_ner": {"modeling_biaffine_ner.py", "bilstm.py"},
+        "biaffine_ner": {"modeling_biaffine_ner.py", "bilstm.py", "span_units.py"},
         "sng": {"modeling_sng.py", "sng_networks.py"},
     }
     for name in pushed:

@@ -164,7 +164,10 @@ def test_shards_are_loaded_like_one_file(model, batch, tmp_path):
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
     loaded, about = type(model).from_pretrained(tmp_path, output_loading_info=True)
     assert not about["missing_keys"] and not about["unexpected_keys"] and not about["mismatched_keys"]
-    assert torch.equal(logits_of(loaded, batch), logits_of(model, batch))
+    # The last bit of a matrix product may depend on how a file's matrices lie in memory.
+    torch.testing.assert_close(logits_of(loaded, batch), logits_of(model, batch))
+    for name, weight in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], weight), name
 
 
 def test_all_parameters_start_finite_and_from_the_seed_alone(row, tokenizer):

@@ -210,9 +210,14 @@ def test_a_batch_that_does_not_fit_into_memory_is_read_in_halves_and_that_is_sai
     model = next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
     texts = [{"tokens": "the mayor of New York met the head of the Bank".split()[: 1 + i % 9]} for i in range(40)]
     reader = Reader(model, tokenizer)
-    before = list(reader.read(reader.cut_sentences(texts)))
+
+    def found(**how):  # scores but for the last digits, which hang on what else is in a batch
+        entities = reader.read(reader.cut_sentences(texts), **how)
+        return [{e[:3]: pytest.approx(e.score, abs=1e-5) for e in sorted(row)} for row in entities]
+
+    before = [{span: score.expected for span, score in row.items()} for row in found()]
     greedy = Greedy(model, 5, error)
-    assert list(reader.read(reader.cut_sentences(texts), batch_size=32, look_ahead=20)) == before
+    assert found(batch_size=32, look_ahead=20) == before
     assert greedy.sizes[:4] == [20, 10, 5, 5] and set(greedy.sizes[4:]) == {5}, "what fits is remembered"
     assert [record.message for record in caplog.records] == [
         "20 windows at once do not fit into memory: 5 are read at once."

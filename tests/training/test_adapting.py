@@ -4,10 +4,10 @@ import json
 
 import pytest
 import torch
-from toy import train_wordpiece
 from transformers import AutoModel, AutoModelForMaskedLM, BertConfig, BertForMaskedLM, BertModel
 
 from hf_spanner import APPROACHES, cli
+from hf_spanner.building.toy import train_wordpiece
 from hf_spanner.training.adapting import Masking, Windows, adapt, hidden_once, load_for_masking
 
 LINES = [

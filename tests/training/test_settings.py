@@ -24,8 +24,8 @@ def at_hand(**known):
     )
 
 
-def test_the_readme_has_the_rules():
-    assert settings.table() in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_documentation_has_the_rules():
+    assert settings.table() in (ROOT / "docs" / "reference" / "training.md").read_text(encoding="utf-8")
 
 
 def test_fifty_sentences_by_hand():

@@ -25,6 +25,7 @@ from hf_spanner import (
     NestedNerPreTrainedModel,
     NestedNerTrainer,
     NestedNerTrainingArguments,
+    Predictor,
     evaluate,
     load_metric,
     load_model,
@@ -33,16 +34,22 @@ from hf_spanner import (
     pipeline,
     predict_sentences,
     read_vectors,
+    render,
     score_entities,
+    show,
     smooth_targets,
     train_glove,
 )
 from hf_spanner.building.vectors import WordVectors
 from hf_spanner.modeling.modeling_span_ner import SpanNerConfig, SpanNerForNestedNer
 from hf_spanner.modeling.pipeline_nested_ner import EntityDict
+from hf_spanner.rendering.notebook import View
 
 ner = pipeline("me/model", batch_size=8)
 assert_type(ner, NestedNerPipeline)
+assert_type(render("New York", ner("New York"), "svg"), str)
+assert_type(show(ner("New York"), "New York"), View)
+assert_type(Predictor("me/model")({"text": ["New York"]}), dict[str, list[Any]])
 assert_type(ner("one text"), list[EntityDict])
 assert_type(ner(["one", "two"]), list[list[EntityDict]])
 assert_type(ner(["New", "York"], is_split_into_words=True), list[EntityDict])
