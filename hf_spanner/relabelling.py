@@ -113,7 +113,8 @@ def best_of_spans(
 @torch.no_grad()
 def relabel(old: NestedNerPreTrainedModel, origins: Sequence[Origin]) -> NestedNerPreTrainedModel:
     """The same model with other labels: each starts from the old label that it comes from, or at random."""
-    new = type(old)(old.config.with_labels([origin.label for origin in origins])).to(old.dtype).train(old.training)
+    new: Any = type(old)(old.config.with_labels([origin.label for origin in origins]))
+    new = new.to(old.dtype).train(old.training)
     layouts_of = label_dimensions(old.config, type(old))
     new.load_state_dict({**old.state_dict(), **{name: new.state_dict()[name] for name in layouts_of}})
     index = {label: i for i, label in enumerate(old.config.labels)}

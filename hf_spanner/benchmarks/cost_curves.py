@@ -164,7 +164,8 @@ def cost_curves(
 
 def has_cap(approach: str) -> bool:
     """Whether the span cap decides how many spans a model scores."""
-    return getattr(APPROACHES[approach].config_class(labels=["A"]), "max_span_length", None) is not None
+    config_class: Any = APPROACHES[approach].config_class  # whose `__init__` transformers makes
+    return getattr(config_class(labels=["A"]), "max_span_length", None) is not None
 
 
 def cost_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -146,7 +146,7 @@ def draw(times: dict[str, dict[int, float]]) -> Any:
     markers = "osv^D<>Px"
     for number, (approach, row) in enumerate(times.items()):
         first = next(iter(row.values()))
-        style = {"marker": markers[number % len(markers)], "color": f"C{number}", "linewidth": 1.2}
+        style: dict[str, Any] = {"marker": markers[number % len(markers)], "color": f"C{number}", "linewidth": 1.2}
         axes.plot(list(row), [value / first for value in row.values()], label=approach, **style)
     lengths = list(next(iter(times.values())))
     axes.plot(lengths, [length / lengths[0] for length in lengths], "k--", linewidth=1, label="linear")

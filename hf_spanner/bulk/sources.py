@@ -265,6 +265,7 @@ def _data_set(name: str, split: str) -> Source:
     """A data set on the Hub, read as it comes, or one that `save_to_disk` wrote."""
     import datasets
 
+    data: Any
     path = Path(name)
     if not path.exists() and (path.suffix or name.count("/") > 1 or name.startswith((".", "/", "~"))):
         raise FileNotFoundError(f"There is no file or folder {name!r} to read.")

@@ -34,7 +34,8 @@ def entities_udf(model: str = "default", **options: Any) -> Any:
             yield pd.Series([None if f is None else [{"mention": None, **entity} for entity in f] for f in found])
 
     entities.__annotations__ = {"batches": Iterator[pd.Series], "return": Iterator[pd.Series]}  # what Spark goes by
-    return pandas_udf(entities, ENTITIES)
+    make: Any = pandas_udf  # whose overloads know no iterators
+    return make(entities, ENTITIES)
 
 
 def _predictor(model: str, options: dict[str, Any]) -> Predictor:

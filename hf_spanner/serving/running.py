@@ -30,7 +30,7 @@ def impatient(protocol: Any, seconds: float) -> Any:
     uvicorn waits for ever for the first headers of a connection, and for the rest of headers that have begun.
     """
 
-    class Impatient(protocol):  # type: ignore[misc]
+    class Impatient(protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.loop.call_later(seconds, self.give_up, self.cycle)

@@ -29,7 +29,7 @@ def read_harem(path: str | Path, report: ReadReport, text: TextOptions = RUNNING
         name = document.attributes.get("DOCID") or f"{plain_name(path).stem}.{number}"
         plain = _choose(document, report, path)
         marked = marked_text(plain)
-        spans = []
+        spans: list[CharSpan] = []
         for start, end, element in marked.places:
             if element.tag == "EM":
                 spans += _span(start, end, element, marked.text, report, f"{path}:{element.line}")
