@@ -1,15 +1,11 @@
 """Put the corpora of the default model together: one inventory of labels, and of each sentence what is known of it.
 
-    python scripts/default_data.py CORPORA --first runs/default/first --output_dir runs/default/data
+    python scripts/default_data.py CORPORA --output_dir runs/default_data
 
 CORPORA holds a folder for each corpus of `scripts/default_corpora.yaml`, which says what its labels are called here
 and why; `scripts/train_default.py` trains on the result. A sentence of it has `labels`, those it says something about:
 the corpus', those that such a text cannot hold, and terms of medicine and biology if none of its words is ever part of
 one. Text is varied as users send it: lower case, capitals, no full stop, curly quotes.
-
-Corpora of names mark "the [Bank of England]" and "[Bush] 's", where GUM, whose entities are whole phrases, has "[the
-Bank of England]" and "[Bush 's]". They are brought to GUM's way, name by name as the first edition, which has read GUM
-alone, sees the sentence; the default takes article and possessive off again when names alone are shown (`TRIM`).
 """
 
 import argparse
@@ -24,13 +20,10 @@ from typing import Any
 
 import yaml
 
-from hf_spanner import load_model, predict_sentences
 from hf_spanner.modeling.decoding import with_mention
 
 TERMS = ("disease", "chemical", "species")
 MOLECULES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
-TRIM = {"mentions": ["name"], "before": ["the", "a", "an"], "after": ["'s", "’s", "'", "’"]}
-TITLES = set("mr mrs ms dr prof professor president sen senator gen general capt captain col colonel judge".split())
 RARE = 30  # mentions of one label and kind; fewer are counted to the label's commonest kind
 CURRENCY = {"$", "€", "£", "¥", "dollar", "dollars", "euro", "euros", "pound", "pounds", "yen", "cents", "rupees"}
 VALIDATION = {"gum": None, "genia": 400, "bc5cdr": 400, "wikigold": None, "uner_en": 300}  # sentences to choose by
@@ -48,15 +41,12 @@ class Corpus:
     general: bool = False  # no text of biology: molecules do not occur
     kinds: bool = False  # every kind of mention is marked; else names alone
     flat: bool = False
+    silver: bool = False
     passes: float = 1
+    last: float = 0
     empty: float = 1
     extra: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
-
-    @property
-    def names(self) -> bool:
-        """Whether it marks names of persons, organizations and places."""
-        return "person" in self.labels.values()
 
     @property
     def known(self) -> set[str]:
@@ -110,28 +100,9 @@ def words_of(sentence: Sentence, entity: dict[str, Any]) -> str:
     return " ".join(sentence["tokens"][entity["start"] : entity["end"]])
 
 
-def phrases(sentence: Sentence, entity: dict[str, Any]) -> list[tuple[int, int]]:
-    """A name and what GUM might take with it: an article or a title before it, a possessive behind it."""
-    words, start, end = sentence["tokens"], entity["start"], entity["end"]
-    before, after = words[start - 1].lower() if start else "", words[end] if end < len(words) else ""
-    starts = [start, start - 1] if before in TRIM["before"] or before.rstrip(".") in TITLES else [start]
-    ends = [end, end + 1] if after in TRIM["after"] else [end]
-    return [(first, last) for first in starts for last in ends]
-
-
-def to_phrases(sentences: list[Sentence], first: str) -> int:
-    """Make names of the phrases that the first edition rather sees, in place; how many."""
-    model, tokenizer = load_model(first)
-    unsure = [s for s in sentences if any(len(phrases(s, e)) > 1 for e in s["entities"])]
-    words = [{"tokens": s["tokens"]} for s in unsure]
-    changed = 0
-    for sentence, found in zip(unsure, predict_sentences(model, tokenizer, words, threshold=0.02, overlap="any")):
-        score = {(e.start, e.end, e.label): e.score for e in found}
-        for e in sentence["entities"]:
-            best = max(phrases(sentence, e), key=lambda span: score.get((*span, e["label"]), 0))
-            changed += best != (e["start"], e["end"])
-            e["start"], e["end"] = best
-    return changed
+def has_article(sentence: Sentence) -> bool:
+    """Whether an article stands before an entity: GUM's names begin with it, those of flat corpora behind it."""
+    return any(e["start"] and sentence["tokens"][e["start"] - 1].lower() == "the" for e in sentence["entities"])
 
 
 def common_kinds(sentences: list[Sentence]) -> dict[str, list[str]]:
@@ -209,8 +180,7 @@ def main(argv: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("corpora", help="folder with a folder for each corpus")
-    parser.add_argument("--first", required=True, help="the first edition, which tells names from phrases")
-    parser.add_argument("--output_dir", default="runs/default/data")
+    parser.add_argument("--output_dir", default="runs/default_data")
     parser.add_argument("--seed", type=int, default=0, help="of what is left out and varied")
     args = parser.parse_args(argv)
     root, output, draw = Path(args.corpora), Path(args.output_dir), random.Random(args.seed)
@@ -230,29 +200,33 @@ def main(argv: list[str] | None = None) -> None:
         data[corpus.name] = {split: corpus.read(root, split) for split in splits}
         for s in (s for part in data[corpus.name].values() for s in part):
             s["entities"] = corpus.translate(s, no_names if corpus.name == "redocred" else set())
-        if corpus.flat and corpus.names:
-            changed = to_phrases([s for part in data[corpus.name].values() for s in part], args.first)
-            print(f"{corpus.name}: {changed:,} names are phrases")
-    gold = [s for corpus in corpora for s in data[corpus.name]["train"]]
+    gold = [s for corpus in corpora if not corpus.silver for s in data[corpus.name]["train"]]
     medicine = [s for corpus in corpora if set(TERMS) & corpus.known for s in data[corpus.name]["train"]]
     kinds, term_words = common_kinds(gold), words_of_terms(medicine)
 
-    train: list[Sentence] = []
+    train: dict[str, list[Sentence]] = {"silver": [], "gold": [], "last": []}
     validation: list[Sentence] = []
     for corpus in corpora:
         own = [s for split in ("train", *corpus.extra) for s in data[corpus.name][split]]
         own = [s for s in own if s["entities"] or draw.random() < corpus.empty]
-        taken = take(own, corpus.passes, draw)
-        train += (part := [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in taken])
-        print(f"{corpus.name}: {len(part):,} sentences")
+        for training, passes in (("silver" if corpus.silver else "gold", corpus.passes), ("last", corpus.last)):
+            if training == "last" and corpus.flat and corpus.general:
+                own = [s for s in own if not has_article(s)]
+            taken = [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(own, passes, draw)]
+            train[training] += taken
+            print(f"{corpus.name}, {training}: {len(taken):,} sentences")
         if corpus.name in VALIDATION:
             chosen = data[corpus.name]["validation"][: VALIDATION[corpus.name]]
             validation += [{**corpus.finish(s, kinds, term_words), "flat": False} for s in chosen]
-    write(train, output / "train.jsonl")
-    write(validation, output / "validation.jsonl")
+    for training, sentences in train.items():
+        write(sentences, output / training / "train.jsonl")
+        write(
+            [s for s in validation if training != "silver" or s["corpus"] == "gum"],
+            output / training / "validation.jsonl",
+        )
     for label, of in kinds.items():
         print(f"{label}: {', '.join(of)}")
-    print(f"{len(train):,} sentences to train on, {len(validation):,} to choose by")
+    print({training: len(sentences) for training, sentences in train.items()}, f"{len(validation):,} to choose by")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Make the checkpoint that is installed with the package from a trained run, measure it so, and write its card.
 
     python scripts/train_default.py CORPORA --output_dir runs/default
-    python scripts/ship_default.py runs/default/second --data CORPORA --train runs/default/data
+    python scripts/ship_default.py runs/default/last --data CORPORA --train runs/default/data/gold
 
 Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all
 figures of the card are measured after that rounding. Thresholds and calibration are chosen on validation data. The
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 import yaml
-from default_data import TRIM, Corpus
+from default_data import Corpus
 from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
@@ -41,6 +41,7 @@ ENCODER = "ibm-granite/granite-embedding-30m-english"
 COMMAND = "python scripts/train_default.py CORPORA --output_dir runs/default"
 CARDS = Path(__file__).resolve().parents[1] / "model_cards"
 MENTIONS = ["name", "nominal", "pronoun"]
+TRIM = {"mentions": ["name"], "before": ["the", "a", "an"], "after": ["'s", "’s", "'", "’"]}  # of GUM's whole phrases
 SHOWN = ["name"]  # what a newcomer expects of a text; the others are there for who asks
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hf_spanner.modeling.decoding import Entity
-
 ROOT = Path(__file__).resolve().parents[1]
 # By its file, not from `sys.path`: with `scripts/` there, `import evaluate` would find `scripts/evaluate.py`.
 spec = importlib.util.spec_from_file_location("default_data", ROOT / "scripts" / "default_data.py")
@@ -107,28 +105,9 @@ def test_corpora_become_one(tmp_path, monkeypatch):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(row) + "\n")
     monkeypatch.setattr(default_data.yaml, "safe_load", lambda text: plan)
-    default_data.main([str(tmp_path / "in"), "--first", "default", "--output_dir", str(tmp_path / "out")])
-    train = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()]
+    default_data.main([str(tmp_path / "in"), "--output_dir", str(tmp_path / "out")])
+    train = [json.loads(line) for line in (tmp_path / "out" / "gold" / "train.jsonl").read_text().splitlines()]
     assert [s["corpus"] for s in train] == ["gum", "bc5cdr", "genia"]
     assert train[0]["labels"] == sorted(["person", "disease", "chemical", "species", *default_data.MOLECULES])
     with pytest.raises(TypeError):
         Corpus("x", {}, unknown=1)
-
-
-def test_an_article_a_title_and_a_possessive_may_belong_to_a_name():
-    given = sentence("the Bank of England 's gold , Mr. Pozza", entity(1, 4, "organization"), entity(8, 9, "person"))
-    bank, pozza = given["entities"]
-    assert default_data.phrases(given, bank) == [(1, 4), (1, 5), (0, 4), (0, 5)]
-    assert default_data.phrases(given, pozza) == [(8, 9), (7, 9)]
-
-
-def test_a_name_becomes_the_phrase_that_the_first_edition_rather_sees(monkeypatch):
-    def see(model, tokenizer, sentences, **options):
-        assert [s["tokens"][0] for s in sentences] == ["the"]  # the other sentence leaves no choice
-        return [[Entity(0, 2, "organization", 0.9), Entity(1, 2, "organization", 0.2)]]
-
-    monkeypatch.setattr(default_data, "load_model", lambda name: (None, None))
-    monkeypatch.setattr(default_data, "predict_sentences", see)
-    given = [sentence("the UN met", entity(1, 2, "organization")), sentence("UN met", entity(0, 1, "organization"))]
-    assert default_data.to_phrases(given, "first") == 1
-    assert [(e["start"], e["end"]) for s in given for e in s["entities"]] == [(0, 2), (0, 1)]
