@@ -37,7 +37,7 @@ def main() -> None:
     found = texts.map_batches(
         hf_spanner.Predictor,
         fn_constructor_kwargs={"model": args.model, "text_column": args.text_column},
-        batch_format="numpy",
+        batch_format="pyarrow",
         batch_size=args.batch_size,
         num_cpus=1,
         num_gpus=args.gpus,

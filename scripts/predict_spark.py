@@ -9,6 +9,8 @@ folder of parquet files with all columns and `entities`.
 """
 
 import argparse
+import os
+import sys
 
 from pyspark.sql import SparkSession
 
@@ -24,6 +26,8 @@ def main() -> None:
     parser.add_argument("--text-column", default="text")
     parser.add_argument("--master", help="such as local[2]; not with spark-submit, which says it itself")
     args = parser.parse_args()
+    if (args.master or "").startswith("local"):  # or the workers run whatever `python3` is
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("hf_spanner")
     builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 8192)  # texts that are read together
     spark = (builder.master(args.master) if args.master else builder).getOrCreate()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..loading import find_device, pipeline
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.pipeline_nested_ner import LOOK_AHEAD, EntityDict
+from .tables import Layout, entity_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Predictor:
@@ -22,6 +26,9 @@ class Predictor:
     The class is what `ds.map_batches(hf_spanner.Predictor, ...)` of Ray Data takes, an object what
     `Dataset.map(predictor, batched=True)` of datasets takes. The larger a batch, the less padding: texts of similar
     length are read together. A text that is None has None for its entities.
+
+    A `pyarrow.Table` becomes one with one more column, of the same type whatever is found: what many workers write
+    goes together then. (A batch without any entity would be one of lists of nothing.)
 
     Args:
         model: a folder, a Hub id, `"default"`, or a model in memory (then with `tokenizer=`).
@@ -48,18 +55,39 @@ class Predictor:
         options = {name: value for name, value in options.items() if value is not None}
         self.ner = pipeline(model, device=find_device(device), batch_size=batch_size, **options)
 
-    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    @overload
+    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, Any]: ...
+
+    @overload
+    def __call__(self, batch: pa.Table) -> pa.Table: ...
+
+    def __call__(self, batch: Any) -> Any:
         """The batch with one more column."""
-        if self.text_column not in batch:
+        is_table = not isinstance(batch, Mapping)
+        names = batch.column_names if is_table else batch
+        if self.text_column not in names:
             raise ValueError(
-                f"There is no column {self.text_column!r} among {', '.join(map(repr, batch))}: name the one with the "
+                f"There is no column {self.text_column!r} among {', '.join(map(repr, names))}: name the one with the "
                 "texts, text_column=."
             )
-        if self.entities_column in batch:
+        if self.entities_column in names:
             raise ValueError(
                 f"There is a column {self.entities_column!r} already: name another one, entities_column=."
             )
+        if is_table:
+            import pyarrow as pa
+
+            found = self.read(batch[self.text_column].to_pylist())
+            return batch.append_column(self.entities_column, pa.array(found, entity_type(self.layout)))
         return {**batch, self.entities_column: self.read(list(batch[self.text_column]))}
+
+    @property
+    def layout(self) -> Layout:
+        """Which fields the entities have."""
+        shown = self.ner._postprocess_params
+        words = shown.get("word_indices", self.ner._preprocess_params.get("is_split_into_words", False))
+        mentions = bool(self.ner.model.config.mentions)
+        return Layout(self.entities_column, mentions, words, shown.get("with_nesting", False))
 
     def read(
         self, texts: Sequence[Any], tick: Callable[[int], None] | None = None, **options: Any
@@ -68,7 +96,7 @@ class Predictor:
 
         `tick` is told of some texts whenever they have been read; `options` of the pipeline are for this call alone.
         """
-        texts = [list(text) if hasattr(text, "tolist") else text for text in texts]  # words that are an array
+        texts = [_plain(text) for text in texts]
         order = [index for index, text in enumerate(texts) if text is not None]
         order.sort(key=lambda index: len(texts[index]) if isinstance(texts[index], (str, list)) else 0, reverse=True)
         found: list[list[EntityDict] | None] = [None] * len(texts)
@@ -79,3 +107,10 @@ class Predictor:
             if tick is not None:
                 tick(len(chosen))
         return found
+
+
+def _plain(text: Any) -> Any:
+    """A text as the pipeline takes it: words may be an array, and pandas has NaN for None."""
+    if isinstance(text, float) and text != text:
+        return None
+    return list(text) if hasattr(text, "tolist") else text

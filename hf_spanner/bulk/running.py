@@ -22,7 +22,6 @@ from .parts import TEXTS, Block, Parts, blocks, count_lines
 from .progress import Progress
 from .reading import Reading, read_records
 from .sources import Source, Unreadable
-from .tables import Layout
 
 HELD = 2  # blocks that wait for each worker
 
@@ -167,8 +166,7 @@ def _reader(parts: Parts, reading: Reading, schema: Any, tick: Callable[[int], N
         nonlocal predictor
         predictor = predictor or reading.predictor()
         rows, bad = read_records(predictor, reading, block.records, parts.format == "parquet", tick)
-        mentions = bool(predictor.ner.model.config.mentions)
-        parts.write(block, rows, bad, Layout(reading.entities_column, mentions, reading.words, schema))
+        parts.write(block, rows, bad, predictor.layout._replace(schema=schema))
 
     return read
 

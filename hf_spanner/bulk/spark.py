@@ -7,7 +7,7 @@ from typing import Any
 
 from .predictor import Predictor
 
-ENTITIES = "array<struct<entity_group: string, score: double, word: string, start: int, end: int, mention: string>>"
+FIELDS = "entity_group: string, score: double, word: string, start: int, end: int, mention: string"
 
 _loaded: dict[str, Predictor] = {}  # of this process, by model and options
 
@@ -27,15 +27,21 @@ def entities_udf(model: str = "default", **options: Any) -> Any:
     import pandas as pd
     from pyspark.sql.functions import pandas_udf
 
+    fields = FIELDS
+    if options.get("is_split_into_words") or options.get("word_indices"):
+        fields += ", start_word: int, end_word: int"
+    if options.get("nesting"):
+        fields += ", depth: int, parent: int"
+
     def entities(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
         predictor = _predictor(model, options)
         for texts in batches:
-            found = predictor.read([None if text is None else str(text) for text in texts])
+            found = predictor.read(list(texts))
             yield pd.Series([None if f is None else [{"mention": None, **entity} for entity in f] for f in found])
 
     entities.__annotations__ = {"batches": Iterator[pd.Series], "return": Iterator[pd.Series]}  # what Spark goes by
     make: Any = pandas_udf  # whose overloads know no iterators
-    return make(entities, ENTITIES)
+    return make(entities, f"array<struct<{fields}>>")
 
 
 def _predictor(model: str, options: dict[str, Any]) -> Predictor:

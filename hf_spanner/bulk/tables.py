@@ -22,12 +22,14 @@ class Layout(NamedTuple):
         entities_column: the name of the column of entities.
         mentions: whether these have kinds of mention.
         words: whether they count in words, too.
+        nesting: whether they say how deep they lie, and in which other.
         schema: the columns of the input, if it knows them.
     """
 
     entities_column: str = "entities"
     mentions: bool = False
     words: bool = False
+    nesting: bool = False
     schema: pa.Schema | None = None
 
 
@@ -41,6 +43,8 @@ def entity_type(layout: Layout) -> pa.DataType:
         fields["mention"] = pa.string()
     if layout.words:
         fields |= {"start_word": pa.int64(), "end_word": pa.int64()}
+    if layout.nesting:
+        fields |= {"depth": pa.int64(), "parent": pa.int64()}
     return pa.list_(pa.struct(list(fields.items())))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests_support import same_entities
 
 import hf_spanner
 from hf_spanner import cli
@@ -41,18 +42,12 @@ def rows_of(file):
     return [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
 
 
-def alike(found, expected):
-    """The same entities; scores hang on what else was in the batch in their last digits."""
-    plain = [[{**e, "score": round(e["score"], 4)} for e in entities] for entities in (found, expected)]
-    return plain[0] == plain[1]
-
-
 def test_all_texts_come_out_in_order_with_their_columns_and_entities(place, tiny, texts):
     done = bulk("out.jsonl", tiny)
     rows = rows_of("out.jsonl")
     assert [row["id"] for row in rows] == [i for i in range(120) if i not in (5, 50)]
     expected = hf_spanner.pipeline(tiny)([row["text"] for row in rows])
-    assert all(alike(row["entities"], entities) for row, entities in zip(rows, expected, strict=True))
+    assert all(same_entities(row["entities"], entities) for row, entities in zip(rows, expected, strict=True))
     assert sum(map(len, expected)) > 100
     assert [(bad["line"], bad["content"]) for bad in rows_of("out.jsonl.bad.jsonl")] == [(6, "{"), (51, '{"id": 50}')]
     assert (done.texts, done.aside, done.before) == (120, 2, 0)

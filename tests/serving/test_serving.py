@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from approaches import ROWS
+from tests_support import same_entities
 
 pytest.importorskip("fastapi", reason="the extra [serve] is not installed")
 pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
@@ -80,8 +81,7 @@ def test_answers_are_those_of_the_pipeline(server, folder):
     ner = hf_spanner.pipeline(folder)
     status, found = server.predict({"inputs": TEXTS})
     assert status == 200 and len(found) == len(TEXTS) and any(found)
-    rounded = [[{**e, "score": round(e["score"], 4)} for e in entities] for entities in found]
-    assert rounded == [[{**e, "score": round(e["score"], 4)} for e in entities] for entities in ner(TEXTS)]
+    assert all(same_entities(f, e) for f, e in zip(found, ner(TEXTS), strict=True))
     assert server.predict({"inputs": TEXTS[0]}) == (200, ner(TEXTS[0]))
     assert server.predict({"texts": [TEXTS[0]]}) == (200, [ner(TEXTS[0])])
     assert server.predict({"inputs": []}) == (200, [])
