@@ -174,10 +174,12 @@ def build(models: Models, folder: str | os.PathLike) -> "gradio.Blocks":
         ).success(lambda: 1, None, part, **quiet).success(show, controls, shown_in, **quiet)  # fmt: skip
         for dropdown in (model, other):
             dropdown.input(options, [model, other], [label_boxes, kind_boxes], **quiet)
-        threshold.release(lambda: False, None, own, **quiet).then(show, controls, shown_in, **quiet)
+        threshold.input(lambda: False, None, own, trigger_mode="always_last", **quiet).then(
+            show, controls, shown_in, **quiet
+        )
         for control in (own, label_boxes, kind_boxes, overlap):
             control.input(show, controls, shown_in, **quiet)
-        part.release(show, controls, shown_in, **quiet)
+        part.input(show, controls, shown_in, trigger_mode="always_last", **quiet)
     return page
 
 
