@@ -191,7 +191,9 @@ class NestedNerTrainer(SurvivingTrainer):
             raise ValueError(
                 "Teachers read sentences: pass `train_dataset` as a list or a `datasets.Dataset` of them."
             )
-        settings = {name: getattr(args, f"teacher_{name}", None) for name in ("cache", "floor", "sure")}
+        settings: dict[str, Any] = {
+            name: getattr(args, f"teacher_{name}", None) for name in ("cache", "floor", "sure")
+        }
         settings = {name: value for name, value in settings.items() if value is not None}
         with args.main_process_first(desc="asking the teachers"):  # the others find the answers on disk
             lessons = taught(
