@@ -192,7 +192,7 @@ def adapt(
     number = min(max(math.ceil(HELD_OUT * len(windows)), FEWEST), MOST, len(windows) // 2)
     held = set(random.Random(seed).sample(range(len(windows)), number))
     masking = Masking(tokenizer, mask, seed)
-    measured = hidden_once([windows[index] for index in sorted(held)], masking)
+    measured: Any = hidden_once([windows[index] for index in sorted(held)], masking)
     read = torch.utils.data.Subset(windows, [index for index in range(len(windows)) if index not in held])
     if not any(label != -100 for item in measured for label in item["labels"]):
         raise ValueError("No word of the held-out text is hidden: name more text, or hide a larger share (mask).")
