@@ -66,8 +66,8 @@ def encoder_config(model_type: str, vocab_size: int):
 
 
 def same_entities(found: list[dict], expected: list[dict]) -> bool:
-    """Whether they are the same; scores hang on what else was in a batch in their last digits, and tables have null for
-    what others leave out."""
+    """Whether they are the same; scores hang on what else was in a batch in their last digits, and tables have null
+    for what others leave out."""
     rows = [[{k: v for k, v in entity.items() if v is not None} for entity in side] for side in (found, expected)]
     scores = [[entity.pop("score") for entity in side] for side in rows]
     return rows[0] == rows[1] and scores[0] == pytest.approx(scores[1], abs=1e-4)

@@ -211,7 +211,7 @@ def adapt(
         model=model,
         args=args,
         train_dataset=read,
-        eval_dataset=measured,  # type: ignore[arg-type]  # a list will do
+        eval_dataset=measured,
         data_collator=masking,
         processing_class=tokenizer,
         callbacks=[budget] if minutes is not None else None,
