@@ -54,7 +54,7 @@ def training_record(trainer, results: Mapping[str, Any], **more) -> dict[str, An
     return {
         "approach": model.config.model_type,
         "training": {name: getattr(args, name) for name in SETTINGS},
-        "training_seconds": trainer.training_seconds and round(trainer.training_seconds, 1),
+        "training_seconds": trainer.training_seconds and round(trainer.training_seconds, 3),
         "parameters": count_parameters(trainer.whole_model()),
         "seed": args.seed,
         "processes": args.world_size,
