@@ -68,7 +68,7 @@ def model_on(approach: str, encoder: dict[str, int]) -> Any:
     if approach == "sng":
         return model_class.from_vectors(torch.randn(100, 300), LABELS).train()
     settings = {"attention_heads": encoder["num_attention_heads"]} if approach == "diffusion_ner" else {}
-    config = AutoConfig.for_model("bert", vocab_size=VOCABULARY, **encoder).to_dict()
+    config = AutoConfig.for_model("bert", vocab_size=VOCABULARY, max_position_embeddings=2048, **encoder).to_dict()
     return model_class(model_class.config_class(encoder_config=config, labels=LABELS, **settings)).train()
 
 
