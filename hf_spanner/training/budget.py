@@ -18,8 +18,9 @@ class TimeBudget(TrainerCallback, ExportableState):
     """Ends training in order, with an evaluation and a checkpoint, before `max_minutes` are over.
 
     `share` is how much of the time for steps is gone. That time leaves out the last evaluation and checkpoint: they
-    are taken to last as the longest so far, and before the first one evaluation is taken to read as fast as training
-    does. The first process looks at its clock for all, so that all have one learning rate and one last step.
+    are taken to last as the longest so far. Before the first one an evaluation is taken to read as fast as the fastest
+    step did; from a single step nothing is guessed, for the first may be slow for reasons of its own. The first process looks at
+    its clock for all, so that all have one learning rate and one last step.
     """
 
     def __init__(self, eval_windows: int = 0):
@@ -30,7 +31,7 @@ class TimeBudget(TrainerCallback, ExportableState):
         self._begun: float | None = None  # when this training began, while it runs
         self._evaluated = False  # since the last step
         self._step_began = self._step_ended = 0.0
-        self._seconds, self._steps = 0.0, 0  # of all steps
+        self._seconds, self._steps, self._fastest = 0.0, 0, float("inf")  # of all steps
 
     @property
     def elapsed(self) -> float:
@@ -47,7 +48,7 @@ class TimeBudget(TrainerCallback, ExportableState):
     def on_train_begin(self, args, state, control, **kwargs):
         self._begun = self._step_ended = monotonic()
         self.share, self._evaluated = 0.0, False
-        self._seconds, self._steps = 0.0, 0
+        self._seconds, self._steps, self._fastest = 0.0, 0, float("inf")
 
     def on_step_begin(self, args, state, control, **kwargs):
         self._step_began = monotonic()
@@ -57,8 +58,8 @@ class TimeBudget(TrainerCallback, ExportableState):
 
     def on_optimizer_step(self, args, state, control, **kwargs):  # the learning rate is set next
         self._step_ended = monotonic()
-        self._seconds += self._step_ended - self._step_began
-        self._steps += 1
+        seconds = self._step_ended - self._step_began
+        self._seconds, self._steps, self._fastest = self._seconds + seconds, self._steps + 1, min(self._fastest, seconds)
         self._look_at_the_clock(args)
 
     def on_step_end(self, args, state, control, **kwargs):
@@ -75,10 +76,10 @@ class TimeBudget(TrainerCallback, ExportableState):
         self.before, self._begun = self.elapsed, None
 
     def _look_at_the_clock(self, args) -> None:
-        step = self._seconds / max(self._steps, 1)
+        seconds, step = 60 * args.max_minutes, self._seconds / max(self._steps, 1)
         windows = args.train_batch_size * args.gradient_accumulation_steps * args.world_size  # of a step
-        pause = self.pause or step * self.eval_windows / windows
-        for_steps = 60 * args.max_minutes - pause - step
+        guess = self._fastest * self.eval_windows / windows
+        for_steps = seconds - (self.pause or guess) - step if self._steps > 1 else seconds - self.pause
         share = min(1.0, self.elapsed / for_steps) if for_steps > 0 else 1.0
         self.share = _of_the_first_process(max(self.share, share), args)  # it never falls
 

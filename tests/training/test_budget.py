@@ -101,6 +101,17 @@ def test_a_budget_shorter_than_a_step_still_ends_with_a_scored_model(tokenizer, 
     assert evaluations(train) == [1]
 
 
+def test_a_slow_first_step_does_not_end_training(tokenizer, tmp_path, clock):
+    class Warm(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            clock.step = 1.0
+
+    clock.step = 15.0  # compiling, reading the disk
+    train = trainer(tmp_path, tokenizer, [Warm()], **STEPS)
+    train.train()
+    assert train.state.global_step > 15 and 45 <= clock.now - 1000 <= 62  # an evaluation reads slower here
+
+
 def test_a_budget_that_is_not_needed_changes_nothing(tokenizer, tmp_path, clock, capsys):
     with_it = trainer(tmp_path / "a", tokenizer, num_train_epochs=2, max_minutes=60)
     without = trainer(tmp_path / "b", tokenizer, num_train_epochs=2, max_minutes=None)
