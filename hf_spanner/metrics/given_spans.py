@@ -25,14 +25,16 @@ def score_typing(
     """How many of the gold entities got their label, when the model was told their spans.
 
     Returns:
-        `typing_accuracy`, its counts `correct` and `support`, `per_type` with the same three for each label, and
-        `paper_f1` (see `PAPER_F1`). A span with two gold labels gets one, so that one of the two is wrong.
+        `typing_accuracy`, its counts `correct` and `support`, `per_type` with the same three for each label, and the
+        manuscript's `paper_accuracy`, `paper_precision`, `paper_recall` (1) and `paper_f1` (see `PAPER_F1`). A span
+        with two gold labels gets one, so that one of the two is wrong.
 
         Where gold entities are fragments of discontinuous mentions (`mention: "fragment:T3"`, which the brat reader
         writes with `discontinuous="fragments"`), as SNG has CADEC and NEREL, also `discontinuous`: how many such
         mentions there are and how many are `right` in all fragments, with the manuscript's Equations 2 to 4:
         `paper_precision` (right among the continuous mentions), `paper_recall` (the same, over the continuous and the
-        wrong discontinuous ones) and `paper_accuracy` (right among all mentions); `paper_f1` is then of these two.
+        wrong discontinuous ones) and `paper_accuracy` (right among all mentions); `paper_f1` is then of precision and
+        recall.
 
     Example:
         >>> score_typing([[(0, 1, "PER"), (2, 3, "PER")]], [[(0, 1, "PER"), (2, 3, "ORG")]])["typing_accuracy"]
@@ -43,7 +45,15 @@ def score_typing(
     accuracy = scores["recall"]  # correct / gold
     return {
         **_accuracy(scores),
-        **(_with_discontinuous(found, gold) or {"paper_f1": 2 * accuracy / (1 + accuracy)}),
+        **(
+            _with_discontinuous(found, gold)
+            or {
+                "paper_accuracy": accuracy,
+                "paper_precision": accuracy,
+                "paper_recall": 1.0,
+                "paper_f1": 2 * accuracy / (1 + accuracy),
+            }
+        ),
         "per_type": {label: _accuracy(row) for label, row in scores["per_type"].items()},
     }
 

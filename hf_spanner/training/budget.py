@@ -19,8 +19,8 @@ class TimeBudget(TrainerCallback, ExportableState):
 
     `share` is how much of the time for steps is gone. That time leaves out the last evaluation and checkpoint: they
     are taken to last as the longest so far. Before the first one an evaluation is taken to read as fast as the fastest
-    step did; from a single step nothing is guessed, for the first may be slow for reasons of its own. The first process looks at
-    its clock for all, so that all have one learning rate and one last step.
+    step did; from a single step nothing is guessed, for the first may be slow for reasons of its own. The first process
+    looks at its clock for all, so that all have one learning rate and one last step.
     """
 
     def __init__(self, eval_windows: int = 0):
@@ -59,7 +59,8 @@ class TimeBudget(TrainerCallback, ExportableState):
     def on_optimizer_step(self, args, state, control, **kwargs):  # the learning rate is set next
         self._step_ended = monotonic()
         seconds = self._step_ended - self._step_began
-        self._seconds, self._steps, self._fastest = self._seconds + seconds, self._steps + 1, min(self._fastest, seconds)
+        self._seconds, self._steps = self._seconds + seconds, self._steps + 1
+        self._fastest = min(self._fastest, seconds)
         self._look_at_the_clock(args)
 
     def on_step_end(self, args, state, control, **kwargs):
