@@ -19,7 +19,7 @@ class TimeBudget(TrainerCallback, ExportableState):
 
     `share` is how much of the time for steps is gone. That time leaves out the last evaluation and checkpoint: they
     are taken to last as the longest so far. Before the first one an evaluation is taken to read as fast as the fastest
-    step did; from a single step nothing is guessed, for the first may be slow for reasons of its own. The first process
+    step did; from a single step nothing is guessed, for the first may be slow by itself. The first process
     looks at its clock for all, so that all have one learning rate and one last step.
     """
 
