@@ -18,14 +18,46 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ordinary_text
 import yaml
 
 from hf_spanner.modeling.decoding import with_mention
 
+PLAN = Path(__file__).with_name("default_corpora.yaml")
 TERMS = ("disease", "chemical", "species")
 MOLECULES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 RARE = 30  # mentions of one label and kind; fewer are counted to the label's commonest kind
 CURRENCY = {"$", "€", "£", "¥", "dollar", "dollars", "euro", "euros", "pound", "pounds", "yen", "cents", "rupees"}
+CONNECTORS = {  # small words and signs inside a name
+    "person": {"de", "da", "del", "der", "den", "di", "la", "von", "van", "bin", "al", "-", "–", ".", "'", "’", "s"},
+    "organization": {"of", "and", "for", "the", "&", "de", "-", "–", ".", "'", "’", "'s", "’s", "s", "to"},
+    "place": {"of", "the", "de", "la", "-", "–", ".", "'", "’", "'s", "’s", "s"},
+}
+ENDS = {
+    ",",
+    "(",
+    "[",
+    ";",
+    ":",
+    "who",
+    "whom",
+    "which",
+    "that",
+    "where",
+    "with",
+    "in",
+    "at",
+    "on",
+}  # of a name in a phrase
+TITLES = set(
+    "mr mrs ms miss dr prof professor president judge justice senator governor minister king queen prince princess "
+    "emperor sir lord lady captain colonel general chancellor mayor pope saint reverend chairman secretary".split()
+)
+AFTER = set(  # what stands behind a name that owns the article before it, and not behind "the US economy"
+    ", . ; : ) ( ! ? - – — ' ’ 's ’s \" ” and or in of to for on at by with from as that which who is was are were "
+    "has had have will would could can said did does after before since until during into over "
+    "under against between".split()
+)
 VALIDATION = {"gum": None, "genia": 400, "bc5cdr": 400, "wikigold": None, "uner_en": 300}  # sentences to choose by
 
 Sentence = dict[str, Any]
@@ -44,6 +76,7 @@ class Corpus:
     silver: bool = False
     passes: float = 1
     last: float = 0
+    names: float = 0
     empty: float = 1
     extra: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -96,6 +129,11 @@ class Corpus:
         }
 
 
+def read_plan() -> list[Corpus]:
+    plan = yaml.safe_load(PLAN.read_text(encoding="utf-8"))
+    return [Corpus(name, **entry) for name, entry in plan.items()]
+
+
 def words_of(sentence: Sentence, entity: dict[str, Any]) -> str:
     return " ".join(sentence["tokens"][entity["start"] : entity["end"]])
 
@@ -103,6 +141,60 @@ def words_of(sentence: Sentence, entity: dict[str, Any]) -> str:
 def has_article(sentence: Sentence) -> bool:
     """Whether an article stands before an entity: GUM's names begin with it, those of flat corpora behind it."""
     return any(e["start"] and sentence["tokens"][e["start"] - 1].lower() == "the" for e in sentence["entities"])
+
+
+def is_name(words: list[str], label: str) -> bool:
+    """Whether the words are a name and nothing else: capitals, and the small words between them."""
+    small = CONNECTORS[label]
+    if not words or words[0] in small - {"'", "’"} or words[-1] in small - {".", "s", "'s", "’s"}:
+        return False
+    if label == "person" and words[0].lower() in TITLES:
+        return False
+    return all(word[:1].isupper() or word[:1].isdigit() or word in small for word in words)
+
+
+def name_in(words: list[str], label: str) -> tuple[int, int] | None:
+    """Where the name stands in a phrase that GUM calls one ("the writer [Mark Twain], who ..."), if it can be seen."""
+    small, ends, titles = CONNECTORS[label], ENDS, set()
+    if label == "person":
+        ends, titles = ENDS | {"of", "for"}, TITLES
+    end = next((i for i, word in enumerate(words) if word in ends), len(words))
+    start = end
+    while start and (words[start - 1][:1].isupper() or words[start - 1] in small):
+        start -= 1
+    while start < end and (words[start] in small or words[start].lower() in titles):
+        start += 1
+    return (start, end) if is_name(words[start:end], label) else None
+
+
+def with_bare_names(sentence: Sentence) -> Sentence:
+    """The sentence with names that are names: a phrase with a name at its heart is a nominal that holds a name."""
+    entities, taken = [], {(e["start"], e["end"], e["label"]) for e in sentence["entities"]}
+    for e in sentence["entities"]:
+        words = sentence["tokens"][e["start"] : e["end"]]
+        article = len(words) > 1 and words[0].lower() == "the"
+        if e["mention"] == "name" and e["label"] in CONNECTORS and not is_name(words[article:], e["label"]):
+            found = name_in(words, e["label"])
+            if found is not None and "and" not in words:
+                name = {"start": e["start"] + found[0], "end": e["start"] + found[1], "label": e["label"]}
+                e = {**e, "mention": "nominal"}
+                if tuple(name.values()) not in taken:
+                    taken.add(tuple(name.values()))
+                    entities.append({**name, "mention": "name"})
+        entities.append(e)
+    return {**sentence, "entities": entities}
+
+
+def with_articles(sentence: Sentence) -> Sentence | None:
+    """The sentence with the article as a part of the name, as GUM has it; none if one may belong to another word."""
+    entities, tokens = [], sentence["tokens"]
+    for e in sentence["entities"]:
+        if e["start"] and tokens[e["start"] - 1].lower() == "the" and e["label"] in ("organization", "place"):
+            if e["end"] < len(tokens) and tokens[e["end"]].lower() not in AFTER:
+                return None
+            e = {**e, "start": e["start"] - 1}
+        entities.append(e)
+    return {**sentence, "entities": entities}
 
 
 def common_kinds(sentences: list[Sentence]) -> dict[str, list[str]]:
@@ -182,10 +274,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("corpora", help="folder with a folder for each corpus")
     parser.add_argument("--output_dir", default="runs/default_data")
     parser.add_argument("--seed", type=int, default=0, help="of what is left out and varied")
+    parser.add_argument("--ordinary", type=int, default=6000, help="sentences of our own (ordinary_text.yaml)")
     args = parser.parse_args(argv)
     root, output, draw = Path(args.corpora), Path(args.output_dir), random.Random(args.seed)
-    plan = yaml.safe_load(Path(__file__).with_name("default_corpora.yaml").read_text(encoding="utf-8"))
-    corpora = [Corpus(name, **entry) for name, entry in plan.items()]
+    corpora = read_plan()
 
     no_names = {  # "American", "Christian": neither a place nor an organization, whatever Re-DocRED says
         words_of(s, e)
@@ -204,20 +296,30 @@ def main(argv: list[str] | None = None) -> None:
     medicine = [s for corpus in corpora if set(TERMS) & corpus.known for s in data[corpus.name]["train"]]
     kinds, term_words = common_kinds(gold), words_of_terms(medicine)
 
-    train: dict[str, list[Sentence]] = {"silver": [], "gold": [], "last": []}
+    train: dict[str, list[Sentence]] = {"silver": [], "gold": [], "last": [], "names": []}
     validation: list[Sentence] = []
     for corpus in corpora:
         own = [s for split in ("train", *corpus.extra) for s in data[corpus.name][split]]
         own = [s for s in own if s["entities"] or draw.random() < corpus.empty]
-        for training, passes in (("silver" if corpus.silver else "gold", corpus.passes), ("last", corpus.last)):
-            if training == "last" and corpus.flat and corpus.general:
-                own = [s for s in own if not has_article(s)]
-            taken = [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(own, passes, draw)]
+        first = "silver" if corpus.silver else "gold"
+        for training, passes in ((first, corpus.passes), ("last", corpus.last), ("names", corpus.names)):
+            used = own
+            if corpus.flat and corpus.general and training == "last":
+                used = [s for s in own if not has_article(s)]
+            elif corpus.flat and corpus.general and training == "names":
+                used = [s for s in map(with_articles, own) if s is not None]
+            elif corpus.kinds and training == "names":
+                used = [with_bare_names(s) for s in own]
+            taken = [vary(corpus.finish(s, kinds, term_words), draw, corpus.general) for s in take(used, passes, draw)]
             train[training] += taken
             print(f"{corpus.name}, {training}: {len(taken):,} sentences")
         if corpus.name in VALIDATION:
             chosen = data[corpus.name]["validation"][: VALIDATION[corpus.name]]
             validation += [{**corpus.finish(s, kinds, term_words), "flat": False} for s in chosen]
+    ours = Corpus("ordinary", {}, general=True)
+    ours.labels = {label: label for label in ("person", "organization", "place", "disease", "chemical")}
+    written = ordinary_text.sentences(args.ordinary, draw)
+    train["names"] += [vary(ours.finish(s, kinds, term_words), draw, True) for s in written]
     for training, sentences in train.items():
         write(sentences, output / training / "train.jsonl")
         write(

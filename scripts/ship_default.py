@@ -1,7 +1,7 @@
 """Make the checkpoint that is installed with the package from a trained run, measure it so, and write its card.
 
     python scripts/train_default.py CORPORA --output_dir runs/default
-    python scripts/ship_default.py runs/default/last --data CORPORA --train runs/default/data/gold
+    python scripts/ship_default.py runs/default/names --data CORPORA --train runs/default/data/names
 
 Weights are stored in half precision and the vocabulary in eight bits; they are read in single precision, and all
 figures of the card are measured after that rounding. Thresholds and calibration are chosen on validation data. The
@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
-from default_data import Corpus
+from default_data import read_plan
 from transformers.modeling_utils import PreTrainedModel
 
 from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
@@ -195,8 +194,7 @@ def without_others(found, whole: list[dict[str, Any]], part: Part) -> list[list[
 
 def read(root: Path, part: Part, splitter: str) -> list[dict[str, Any]]:
     """Sentences in the words of raw text and the default's labels, each with those it is annotated with."""
-    plan = yaml.safe_load(Path(__file__).with_name("default_corpora.yaml").read_text(encoding="utf-8"))
-    corpus = Corpus(part.corpus, **plan[part.corpus])
+    corpus = next(corpus for corpus in read_plan() if corpus.name == part.corpus)
     labels = sorted(set(corpus.labels.values()) - {"money"})
     sentences = []
     for sentence in corpus.read(root, part.split)[: part.limit]:

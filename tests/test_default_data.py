@@ -10,10 +10,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
 # By its file, not from `sys.path`: with `scripts/` there, `import evaluate` would find `scripts/evaluate.py`.
-spec = importlib.util.spec_from_file_location("default_data", ROOT / "scripts" / "default_data.py")
-default_data = sys.modules["default_data"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(default_data)
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ordinary_text, default_data = script("ordinary_text"), script("default_data")
 Corpus, common_kinds, take = default_data.Corpus, default_data.common_kinds, default_data.take
 vary, words_of_terms = default_data.vary, default_data.words_of_terms
 
@@ -104,10 +111,71 @@ def test_corpora_become_one(tmp_path, monkeypatch):
             file = tmp_path / "in" / name / f"{split}.jsonl"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(row) + "\n")
-    monkeypatch.setattr(default_data.yaml, "safe_load", lambda text: plan)
-    default_data.main([str(tmp_path / "in"), "--output_dir", str(tmp_path / "out")])
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan, sort_keys=False))
+    monkeypatch.setattr(default_data, "PLAN", tmp_path / "plan.yaml")
+    default_data.main([str(tmp_path / "in"), "--output_dir", str(tmp_path / "out"), "--ordinary", "0"])
     train = [json.loads(line) for line in (tmp_path / "out" / "gold" / "train.jsonl").read_text().splitlines()]
     assert [s["corpus"] for s in train] == ["gum", "bc5cdr", "genia"]
     assert train[0]["labels"] == sorted(["person", "disease", "chemical", "species", *default_data.MOLECULES])
     with pytest.raises(TypeError):
         Corpus("x", {}, unknown=1)
+
+
+def found(sentence):
+    return [(default_data.words_of(sentence, e), e["label"], e["mention"]) for e in sentence["entities"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "name"),
+    [
+        ("the writer Mark Twain , who left", "person", "Mark Twain"),
+        ("Judge Amy Jackson", "person", "Amy Jackson"),
+        ("Michael Tien of NPP", "person", "Michael Tien"),
+        ("Boston , where she lived", "place", "Boston"),
+        ("the Royal Academy in the Louvre", "organization", "Royal Academy"),
+        ("the University of NSW 's school of public health", "organization", None),  # where it is cannot be seen
+    ],
+)
+def test_a_phrase_is_a_nominal_that_holds_a_name(words, label, name):
+    whole = sentence(words, entity(0, len(words.split()), label))
+    expected = [(words, label, "name")] if name is None else [(name, label, "name"), (words, label, "nominal")]
+    assert found(default_data.with_bare_names(whole)) == expected
+
+
+@pytest.mark.parametrize("words", ["the Bank of England", "Ludwig van Beethoven", "Procter & Gamble", "the U . S ."])
+def test_a_name_stays_one(words):
+    label = "person" if "van" in words else "organization"
+    whole = sentence(words, entity(0, len(words.split()), label))
+    assert default_data.with_bare_names(whole) == whole
+
+
+def test_an_article_belongs_to_the_name_that_follows_it():
+    assert found(default_data.with_articles(sentence("in the US .", entity(2, 3, "place")))) == [
+        ("the US", "place", "name")
+    ]
+    assert default_data.with_articles(sentence("the US economy", entity(1, 2, "place"))) is None
+    of_person = sentence("the Clintons .", entity(1, 2, "person"))
+    assert default_data.with_articles(of_person) == of_person
+
+
+def test_patterns_are_filled(tmp_path):
+    """A slot in a slot is an entity in an entity; of two articles one stays; tested names are not used."""
+    plan = {
+        "labels": {"agency": "organization", "country": "place"},
+        "patterns": ["The {agency} left {country}."],
+        "fill": {"agency": ["the Bank of {country}"], "country": ["Peru", "Chile"]},
+    }
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    patterns = ordinary_text.Patterns(tmp_path / "plan.yaml", without={"chile"})
+    assert patterns.fill["country"] == ["Peru"]
+    row = patterns.sentence(plan["patterns"][0], random.Random(0))
+    assert row["tokens"] == "The Bank of Peru left Peru .".split()
+    assert {(name, label) for name, label, _ in found(row)} == {("Bank of Peru", "organization"), ("Peru", "place")}
+
+
+def test_no_tested_name_is_trained_on():
+    tested = ordinary_text.tested_names()
+    assert {"goldman sachs", "lisbon"} <= tested
+    for row in ordinary_text.sentences(300, random.Random(0)):
+        names = {(ordinary_text.bare(name.lower()), label) for name, label, _ in found(row)}
+        assert not {name for name, label in names if label in ("organization", "disease", "chemical")} & tested
