@@ -274,7 +274,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("corpora", help="folder with a folder for each corpus")
     parser.add_argument("--output_dir", default="runs/default_data")
     parser.add_argument("--seed", type=int, default=0, help="of what is left out and varied")
-    parser.add_argument("--ordinary", type=int, default=6000, help="sentences of our own (ordinary_text.yaml)")
+    parser.add_argument("--ordinary", type=int, default=8000, help="sentences of our own (ordinary_text.yaml)")
     args = parser.parse_args(argv)
     root, output, draw = Path(args.corpora), Path(args.output_dir), random.Random(args.seed)
     corpora = read_plan()

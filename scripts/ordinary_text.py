@@ -3,7 +3,8 @@
     python scripts/ordinary_text.py 20        # twenty of them, to look at
 
 `scripts/default_data.py` takes them for the default model. A slot of a pattern is filled with one of its lines, which
-may hold slots themselves; what fills a slot with a label is an entity. Names of the reading tests are left out.
+may hold slots themselves, or with what it names (`{city:Chicago}`); what fills a slot with a label is an entity. Names
+of the reading tests are left out.
 """
 
 import random
@@ -19,7 +20,7 @@ from hf_spanner.data.chars import word_splitter
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "fixtures"
-SLOT = re.compile(r"\{(\w+)\}")
+SLOT = re.compile(r"\{(\w+)(?::([^}]+))?\}")
 
 
 def tested_names() -> set[str]:
@@ -32,6 +33,13 @@ def bare(name: str) -> str:
     return name.lower().removeprefix("the ")
 
 
+def names_of(line: str) -> set[str]:
+    """The name that a line is, if its slots name what they are filled with, and what these are filled with."""
+    return {bare(SLOT.sub(lambda match: match[2] or match[0], line))} | {
+        bare(m[2]) for m in SLOT.finditer(line) if m[2]
+    }
+
+
 class Patterns:
     """Patterns, what fills their slots, and the labels of slots."""
 
@@ -40,7 +48,9 @@ class Patterns:
         without = tested_names() if without is None else without
         self.labels: dict[str, str] = plan["labels"]
         self.patterns: list[str] = plan["patterns"]
-        self.fill = {slot: [x for x in lines if bare(x) not in without] for slot, lines in plan["fill"].items()}
+        self.fill = {
+            slot: [line for line in lines if not names_of(line) & without] for slot, lines in plan["fill"].items()
+        }
 
     def sentence(self, pattern: str, draw: random.Random) -> dict[str, Any]:
         """The pattern filled: words and entities."""
@@ -60,7 +70,7 @@ class Patterns:
         text, found, last = "", [], 0
         for match in SLOT.finditer(pattern):
             slot = match[1]
-            inner, inner_found = self._filled(draw.choice(self.fill[slot]), draw)
+            inner, inner_found = self._filled(match[2] or draw.choice(self.fill[slot]), draw)
             text += pattern[last : match.start()]
             if inner.lower().startswith("the ") and text.lower().endswith(("the ", "a ")):
                 inner, inner_found = inner[4:], [(max(s - 4, 0), e - 4, label) for s, e, label in inner_found]

@@ -6,7 +6,8 @@
 CORPORA holds a folder for each corpus of `scripts/default_corpora.yaml`. `first` is the first edition (GUM and GENIA);
 `silver`, `gold` and `last` make the second of it, `names` the third. What is finished is not made again, and what was
 stopped goes on from its last checkpoint. `--given last=FOLDER` starts from a second edition that exists already.
-`--seed` is that of the last training.
+`--seed` is that of the last training. Other flags go to every training: `--bf16 true` halves its time where the
+processor has bfloat16.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def main() -> None:
         "--given", metavar="NAME=FOLDER", help="a training that exists already; those before it are left out"
     )
     parser.add_argument("--seed", type=int, default=42, help="of the last training")
-    args = parser.parse_args()
+    args, others = parser.parse_known_args()
     output, corpora = Path(args.output_dir), Path(args.corpora)
     data = output / "data"
     if not (data / "names" / "validation.jsonl").is_file():  # written last
@@ -56,7 +57,7 @@ def main() -> None:
                 options = ["--data", genia, gum, "--complete", gum, "--repeats", "1", "2"]
             else:
                 options = ["--model", start, "--data", str(data / name), "--seed", str(seed), *labels]
-            train([RECIPES[name], *options, "--output_dir", folder, "--resume", "true"])
+            train([RECIPES[name], *options, "--output_dir", folder, "--resume", "true", *others])
         start = folder
 
 

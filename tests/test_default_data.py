@@ -163,11 +163,16 @@ def test_patterns_are_filled(tmp_path):
     plan = {
         "labels": {"agency": "organization", "country": "place"},
         "patterns": ["The {agency} left {country}."],
-        "fill": {"agency": ["the Bank of {country}"], "country": ["Peru", "Chile"]},
+        "fill": {
+            "agency": ["the Bank of {country}", "the {country:Chile} Post", "Chile"],
+            "team": ["{country:Cuba} Rangers"],
+            "country": ["Peru", "Chile"],
+        },
     }
     (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
     patterns = ordinary_text.Patterns(tmp_path / "plan.yaml", without={"chile"})
-    assert patterns.fill["country"] == ["Peru"]
+    assert patterns.fill["country"] == ["Peru"] and patterns.fill["agency"] == ["the Bank of {country}"]
+    assert found(patterns.sentence("{team} won.", random.Random(0))) == [("Cuba", "place", "name")]
     row = patterns.sentence(plan["patterns"][0], random.Random(0))
     assert row["tokens"] == "The Bank of Peru left Peru .".split()
     assert {(name, label) for name, label, _ in found(row)} == {("Bank of Peru", "organization"), ("Peru", "place")}

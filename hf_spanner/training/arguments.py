@@ -111,6 +111,7 @@ class NestedNerTrainingArguments(TrainingArguments):
     def __post_init__(self) -> None:
         if not torch.accelerator.is_available():
             self.dataloader_pin_memory = False  # there is no device to pin memory for; torch would only warn
+            self.use_cpu = self.use_cpu or self.bf16  # or transformers would take bfloat16 for a GPU's
         if self.frozen_encoder_epochs and self.lr_scheduler_type != "linear":
             raise ValueError(
                 f"frozen_encoder_epochs={self.frozen_encoder_epochs} needs lr_scheduler_type='linear', "

@@ -88,6 +88,12 @@ def test_encoder_and_head_have_their_own_learning_rates(tokenizer, tmp_path):
         assert group["weight_decay"] == (0.0 if plain else 0.05), name
 
 
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="here bfloat16 is the accelerator's")
+def test_bfloat16_on_a_cpu_needs_no_second_flag(tmp_path):
+    assert NestedNerTrainingArguments(str(tmp_path), bf16=True).device == torch.device("cpu")
+    assert not NestedNerTrainingArguments(str(tmp_path)).use_cpu
+
+
 def test_training_goes_on_where_it_stopped(tokenizer, tmp_path):
     """Three epochs at once, and one epoch plus two after a restart, end with the same weights."""
     settings = {
