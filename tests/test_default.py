@@ -48,7 +48,7 @@ def test_it_tells_names_from_nominals_and_pronouns(ner):
     text = "Maria Gonzalez visited the museum in Cairo, and she liked it."
     kinds = {e["word"]: e["mention"] for e in ner(text, mentions=["name", "nominal", "pronoun"])}
     assert kinds["Maria Gonzalez"] == kinds["Cairo"] == "name" and kinds["she"] == "pronoun"
-    assert kinds["the museum in Cairo"] == "nominal" or kinds["the museum"] == "nominal"
+    assert "nominal" in (kinds.get("the museum in Cairo"), kinds.get("the museum"))
     assert {e["word"] for e in ner(text)} == {word for word, kind in kinds.items() if kind == "name"}
 
 
