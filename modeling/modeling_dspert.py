@@ -17,7 +17,7 @@ from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
 from .spans import SpanList, fill_cells, list_spans
-from .words import pool_words
+from .pooling import pool_words
 
 
 class DspertConfig(NestedNerConfig):

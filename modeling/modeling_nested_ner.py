@@ -36,7 +36,7 @@ from .losses import Gold, reduce_loss
 from .saving import SelfContainedModel
 from .spans import span_mask
 from .tagging import CRF, TaggingHead
-from .words import pool_words
+from .pooling import pool_words
 
 Model = TypeVar("Model", bound="NestedNerPreTrainedModel")
 
