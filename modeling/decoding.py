@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -335,9 +335,7 @@ def tag_candidates(
     return [[entity for entity in row if entity.score >= limits[entity.label]] for row in found]
 
 
-def tag_entities(
-    tags: Sequence[int], scores: Sequence[float], labels: list[str], scheme: str = "BIO"
-) -> list[Entity]:
+def tag_entities(tags: Sequence[int], scores: Sequence[float], labels: list[str], scheme: str = "BIO") -> list[Entity]:
     """Entities of one sentence's tags; tolerant: I-X after O or after another type opens a new entity, and one that
     lacks its E ends where it ends.
 

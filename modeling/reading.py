@@ -317,19 +317,25 @@ class NestedNerCollator:
         pad_token_id: the tokenizer's.
         pad_to_multiple_of: make the batch's sub-words, words and entities a multiple of this many. Results stay, and
             there are fewer shapes for `torch.compile` to make a graph for, and better ones for a GPU (8 or 16).
+        array: what makes of lists what the model reads; by default tensors of torch.
     """
 
-    def __init__(self, pad_token_id: int | None, pad_to_multiple_of: int | None = None):
+    def __init__(
+        self,
+        pad_token_id: int | None,
+        pad_to_multiple_of: int | None = None,
+        array: Callable[[Any], Any] | None = None,
+    ):
         if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
             raise ValueError(
                 f"pad_to_multiple_of={pad_to_multiple_of} must be at least 1, or None for no more padding."
             )
-        self.pad_token_id, self.pad_to_multiple_of = pad_token_id, pad_to_multiple_of
+        self.pad_token_id, self.pad_to_multiple_of, self.array = pad_token_id, pad_to_multiple_of, array
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         if any(hasattr(value, "tolist") for value in items[0].values()):
             items = [{k: v.tolist() if hasattr(v, "tolist") else v for k, v in item.items()} for item in items]
-        return pad_batch(items, self.pad_token_id, self.pad_to_multiple_of)
+        return pad_batch(items, self.pad_token_id, self.pad_to_multiple_of, self.array)
 
 
 def pad_batch(
@@ -338,10 +344,7 @@ def pad_batch(
     multiple: int | None = None,
     array: Callable[[Any], Any] | None = None,
 ) -> dict[str, Any]:
-    """Encoded windows (and their gold `entities`, if any) as one batch, padded on the right.
-
-    `array` makes of lists what the model reads; by default tensors of torch.
-    """
+    """Encoded windows (and their gold `entities`, if any) as one batch, padded on the right."""
     if array is None:
         import torch
 

@@ -3,11 +3,11 @@
     python scripts/bulk_million.py
     python scripts/bulk_million.py --model out-int8 --texts 200000 --few 20000
 
-The texts are a few thousand, repeated; some lines are bad. First --few of them are read without a break, for the memory
-that it takes. All of them are read by a command that is killed with SIGKILL three times, while it reads, while it writes
-a part and while it writes down what was set aside, and goes on with --resume each time. Every line of the output is then
-compared with the input and with what the pipeline finds in its text. Without --model it is an sng with random weights:
-cheap, as it is not the model that is looked at.
+The texts are a few thousand, repeated; some lines are bad. First --few of them are read without a break, for the
+memory that it takes. All of them are read by a command that is killed with SIGKILL three times, while it reads, while
+it writes a part and while it writes down what was set aside, and goes on with --resume each time. Every line of the
+output is then compared with the input and with what the pipeline finds in its text. Without --model it is one with a
+single small layer and random weights: it is not the model that is looked at.
 """
 
 import argparse
@@ -33,8 +33,8 @@ EVERY = 997  # one line of so many is bad
 
 
 def make_cheap_model(folder: Path) -> str:
-    """An sng with random weights that finds something."""
-    model = make_model("sng", cap=4, size=8)
+    """A model with random weights that finds something."""
+    model = make_model("span_ner", cap=4, size=32, layers=1)
     model.config.threshold = None
     model.save_pretrained(folder)
     make_tokenizer().save_pretrained(folder)
@@ -70,7 +70,7 @@ class Run:
         command = [sys.executable, "-m", "hf_spanner.cli", "predict", "--model", model]
         self.output, self.parts, self.peak = output, output.with_name(f"{output.name}.parts"), 0.0
         self.process = subprocess.Popen(
-            [*command, "--input", str(source), "--output", str(output), *more],
+            [*command, "--input", str(source), "--output", str(output), "--batch-size", "256", *more],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
@@ -93,7 +93,7 @@ class Run:
         return sum(PART.fullmatch(name) is not None for name in self.files())
 
     def kill_when(self, due: Callable[[list[str]], bool], parts: int) -> str:
-        """Kill it in a moment that is `due`, once it has written so many parts more; returns what it left half done."""
+        """Kill it in a moment that is `due`, once so many more parts are written; returns what it left half done."""
         begun = self.written()
         while self.written() < begun + parts:
             if not self.watch(0.05):
@@ -151,7 +151,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=int, default=1_000_000)
     parser.add_argument("--few", type=int, default=100_000, help="so many for the memory to compare with")
-    parser.add_argument("--model", help="a folder or default (default: a small sng with random weights)")
+    parser.add_argument("--model", help="a folder or default (default: a small one with random weights)")
     parser.add_argument("--workers", default="1")
     parser.add_argument("--folder", help="where to write (default: a temporary folder)")
     args = parser.parse_args()
@@ -165,7 +165,11 @@ def main() -> int:
         source, output = folder / "all.jsonl", folder / "all.out.jsonl"
         bad = write_input(source, texts, args.texts)
         parts, peaks = max(args.texts // 8192 // 10, 1), []
-        moments = {"while reading": lambda names: True, "in a part": saving(".jsonl"), "in a side file": saving(".bad")}
+        moments = {
+            "while reading": lambda names: True,
+            "in a part": saving(".jsonl"),
+            "in a side file": saving(".bad"),
+        }
         for moment, due in moments.items():
             run = Run(source, output, model, *more, *(["--resume"] if peaks else []))
             left = run.kill_when(due, parts)
