@@ -215,21 +215,27 @@ class Reader(TextEncoder):
     ) -> Iterator[tuple[list[Place], Any]]:
         """Yield what `forward` says of all windows, batch by batch, the longest first, and which windows these are.
 
+        A batch ends before windows that are less than half as long as its first: they would mostly be padding.
         The model is in evaluation mode meanwhile. Of a batch that does not fit into memory half is tried, and so on,
         which is said once. Gold entities stay out of the batch; given spans go in without labels. With `progress` a
         bar is shown on a terminal.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
+
+        def size(place: Place) -> int:
+            return len(readings[place.text].items[place.window]["input_ids"])
+
         places = [Place(i, j) for i, reading in enumerate(readings) for j in range(len(reading.items))]
-        places.sort(key=lambda place: len(readings[place.text].items[place.window]["input_ids"]), reverse=True)
+        places.sort(key=size, reverse=True)
         was_training = self.model.training
         self.model.eval()
         first, too_many = 0, 0
         try:
             with tqdm(total=len(places), desc="reading", leave=False, disable=None if progress else True) as bar:
                 while first < len(places):
-                    chosen = places[first : first + min(batch_size, self.fits or batch_size)]
+                    least, most = size(places[first]) / 2, min(batch_size, self.fits or batch_size)
+                    chosen = [place for place in places[first : first + most] if size(place) >= least]
                     output = self._run_batch([readings[place.text].items[place.window] for place in chosen], **forward)
                     if output is None:
                         too_many, self.fits = too_many or len(chosen), len(chosen) // 2

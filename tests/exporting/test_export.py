@@ -1,5 +1,6 @@
 """Models exported for ONNX Runtime: the same entities, loaded like any other model, and refused where it must be."""
 
+import errno
 import json
 import os
 import shutil
@@ -319,6 +320,31 @@ def test_an_export_replaces_no_trained_model_and_exports_no_export(source, expor
     assert sorted(file.name for file in source.iterdir()) == before
     assert main(["export", str(exported[0]), str(tmp_path)]) == 2
     assert "is exported already" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "disk is full"),
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (ModuleNotFoundError("No module named 'onnxscript'", name="onnxscript"), "pip install 'hf_spanner[onnx]'"),
+    ],
+    ids=["full", "read-only", "no onnx"],
+)
+def test_an_export_that_cannot_be_written_says_why_and_leaves_what_was_there(
+    source, tmp_path, monkeypatch, capsys, error, told
+):
+    def fails(model, tokenizer, folder):
+        (folder / GRAPH).write_bytes(b"half")
+        raise error
+
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    monkeypatch.setattr("hf_spanner.exporting.write_graph", fails)
+    assert main(["export", str(source), str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err.strip()
+    assert told in said and said.count("hf-spanner export:") == 1
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["notes.txt"]
 
 
 def test_a_large_model_s_weights_lie_beside_its_graph_also_in_the_cache_of_the_hub(source, tmp_path, monkeypatch):
