@@ -327,7 +327,7 @@ def test_an_export_replaces_no_trained_model_and_exports_no_export(source, expor
     [
         (OSError(errno.ENOSPC, "No space left on device"), "disk is full"),
         (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
-        (ModuleNotFoundError("No module named 'onnxscript'", name="onnxscript"), "pip install 'hf_spanner[onnx]'"),
+        (ModuleNotFoundError("No module named 'onnxscript'", name="onnxscript"), "pip install hf_spanner[onnx]"),
     ],
     ids=["full", "read-only", "no onnx"],
 )
