@@ -57,7 +57,7 @@ def load(
     for file in (GRAPH, DATA):
         if file == GRAPH or (folder / file).exists():
             check_file(folder / file, str(folder), MOST[file])
-    return OnnxReader(GraphModel(config, folder, threads), Tokenizer(folder, config), batch_size, parameters)
+    return OnnxReader(GraphModel(config, folder, threads), Tokenizer(folder), batch_size, parameters)
 
 
 def _folder(name: str, revision: str | None, token: str | None) -> Path:
@@ -106,13 +106,20 @@ def part_of(config: Any) -> str | None:
 
 
 class ExportedConfig(LabelRules):
-    """The config.json of an exported model: all fields of its configuration stand in it."""
+    """What the config.json of an exported model says: all fields of its configuration stand in it."""
+
+    threshold: Any
+    multi_label: Any
+    use_crf: Any
+    tag_scheme: Any
+    longest: Any
 
     def __init__(self, fields: Any, name: str):
-        if not isinstance(fields, dict) or not isinstance(fields.get("id2label"), dict):
-            raise ValueError(f"The {CONFIG} of {name} is not that of a nested NER model.")
-        vars(self).update(fields)
-        self.id2label = {int(number): label for number, label in fields["id2label"].items()}
+        labels = fields.get("id2label") if isinstance(fields, dict) else None
+        if not isinstance(labels, dict) or set(labels) != {str(number) for number in range(len(labels))}:
+            raise ValueError(f"The {CONFIG} of {name} is not that of a nested NER model: it numbers no labels.")
+        self.id2label = {int(number): str(label) for number, label in labels.items()}
+        self.onnx = fields.get("onnx")
         part = part_of(self)
         if part is None:
             raise ValueError(f"{name} is not exported: `hf-spanner export {name} FOLDER` writes what is read here.")
@@ -121,21 +128,23 @@ class ExportedConfig(LabelRules):
                 f"Of this {fields.get('model_type')} model the encoder alone is a graph: read {name} with torch, "
                 "hf_spanner.pipeline."
             )
-        there = {**fields, **(fields.get("onnx") or {})}
+        there = {**fields, **fields["onnx"]}
         if missing := [field for field in FIELDS if field not in there]:
             raise ValueError(f"The {CONFIG} of {name} says nothing of {missing[0]!r}: export the model again.")
+        vars(self).update({field: there[field] for field in FIELDS})
         self.heads = tuple(there["heads"])
         self.choose_head(None)
+        self.thresholds(self.threshold)
 
     def reach(self) -> Reach:
-        return Reach(longest=vars(self)["onnx"]["longest"])
+        return Reach(longest=self.longest)
 
     def word_inputs(self) -> None:
         """No graph has any."""
 
     def choose_head(self, head: str | None) -> str:
         head = super().choose_head(head)
-        if head == "seq" and vars(self)["use_crf"]:
+        if head == "seq" and self.use_crf:
             raise ValueError("The tags of a CRF are found with torch: read this model with hf_spanner.pipeline.")
         return head
 
@@ -186,27 +195,27 @@ class GraphModel:
         overlap: str | None = None,
         head: str | None = None,
     ) -> list[list[Entity]]:
-        head, config = self.choose_head(head), vars(self.config)
+        head, config = self.choose_head(head), self.config
 
         def candidates(thresholds: list[float | None]) -> list[list[Entity]]:
-            labels, types = self.config.labels, self.config.label_types
+            labels, types = config.labels, config.label_types
             if head == "span":
                 length, longest = output.logits.shape[1:3]
                 ends = np.arange(length)[:, None] + np.arange(1, longest + 1)
                 mask = ends <= output.word_mask.sum(1)[:, None, None]
-                return span_candidates(output.logits, mask, labels, thresholds, config["multi_label"], types)
-            probabilities = softmax(output.logits if self.config.heads == ("seq",) else output.tag_logits)
+                return span_candidates(output.logits, mask, labels, thresholds, config.multi_label, types)
+            probabilities = softmax(output.logits if config.heads == ("seq",) else output.tag_logits)
             tags = probabilities.argmax(-1) * output.word_mask
             scores = probabilities.max(-1)
-            return tag_candidates(tags.tolist(), scores.tolist(), labels, thresholds, config["tag_scheme"])
+            return tag_candidates(tags.tolist(), scores.tolist(), labels, thresholds, config.tag_scheme)
 
-        return self.config.decide(candidates, threshold, overlap, head)
+        return config.decide(candidates, threshold, overlap, head)
 
 
 class Tokenizer:
     """A tokenizer.json, as `WordEncoder` asks for it."""
 
-    def __init__(self, folder: Path, config: ExportedConfig):
+    def __init__(self, folder: Path):
         from tokenizers import Tokenizer as Backend
 
         self.backend = Backend.from_file(str(check_file(folder / TOKENIZER, str(folder), MOST_BYTES_OF_A_TOKENIZER)))

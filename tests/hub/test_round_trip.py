@@ -106,12 +106,12 @@ def test_a_repository_has_the_files_it_needs_and_no_others(hub, pushed):
         ".gitattributes",
     }
     shared = (
-        "boundary_smoothing configuration_nested_ner decoding reading subwords modeling_nested_ner pipeline_nested_ner"
+        "boundary_smoothing configuration_nested_ner decoding reading subwords modeling_nested_ner "
+        "pipeline_nested_ner pooling rules texts"
     )
     shared = {
         f"{name}.py"
-        for name in f"{shared} encoders folders graphs imitation losses pooling rules saving spans tagging texts word_inputs "
-        "words".split()
+        for name in f"{shared} encoders folders graphs imitation losses saving spans tagging word_inputs words".split()
     }
     own = {
         "seq_ner": {"modeling_seq_ner.py"},
