@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-from transformers.utils import cached_file
-
 MB, GB = 2**20, 2**30
 MOST_BYTES = {"config.json": 16 * MB, "training.json": 64 * MB, "recipe.yaml": MB, "README.md": 16 * MB}
 MOST_BYTES_OF_A_TOKENIZER = 256 * MB  # of each of its files; the largest that are known have some 35
@@ -109,6 +106,8 @@ def read_json(file: str | os.PathLike, name: str, most: int | None = None) -> An
 
 def read_yaml(file: str | os.PathLike, name: str) -> Any:
     """What a YAML file of the model `name` says."""
+    import yaml
+
     file = check_file(file, name)
     try:
         return check_size(yaml.safe_load(file.read_text(encoding="utf-8")), f"{file.name} of {name}")
@@ -137,6 +136,8 @@ def check_size(value: Any, where: str) -> Any:
 
 def _find(name: str, file: str, hub: Mapping[str, Any]) -> str | None:
     """A file of a folder or a repository; None if there is none, or the Hub cannot be asked."""
+    from transformers.utils import cached_file
+
     quiet = ("gated_repo", "missing_entries", "connection_errors")
     return cached_file(name, file, **{f"_raise_exceptions_for_{what}": False for what in quiet}, **hub)
 

@@ -1,48 +1,90 @@
-"""Models that ONNX Runtime runs: what `hf-spanner export` writes is loaded, read with and saved like any other model.
+"""Exported models without torch and transformers: onnxruntime, tokenizers, numpy and regex are enough.
 
-A folder holds `model.onnx` in place of weights: the whole network, or, where what follows it hangs on the data
-(`locate_and_label`, `diffusion_ner`), the encoder, with the rest in `head.safetensors`. Everything around the network,
-from words to entities, is what the approach has in torch.
+    import hf_spanner.onnx
+
+    ner = hf_spanner.onnx.load("out/")          # what `hf-spanner export` wrote, or its name on the Hub
+    ner("the mayor of New York")                # as the pipeline: same parameters, same entities
+
+A process starts in a fraction of the time, in a fraction of the memory. How texts are cut, what is believed of the
+graph's numbers and how entities are shown are the rules of `modeling/`, the pipeline's own. What is not a graph whole
+(`locate_and_label`, `diffusion_ner`, the tags of a CRF) is read with torch, `hf_spanner.pipeline(folder)`.
 """
 
-import copy
-import functools
+from __future__ import annotations
+
 import os
-import shutil
-from collections.abc import Mapping
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import SimpleNamespace
+from typing import Any
 
-import torch
-from safetensors.torch import load_file, save_file
-from torch import nn
-from transformers.modeling_outputs import BaseModelOutput
-from transformers.modeling_utils import PreTrainedModel
-from transformers.utils import cached_file
+import numpy as np
 
-from .foreign import GB, check_file
-from .modeling.folders import whole_or_not_at_all
-from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
-from .modeling.tagging import TaggingHead
+from .foreign import GB, MOST_BYTES_OF_A_TOKENIZER, check_file, read_json
+from .modeling.decoding import Entity, softmax, span_candidates, tag_candidates
+from .modeling.reading import NestedNerCollator, Reader
+from .modeling.rules import LabelRules, Reach
+from .modeling.texts import TextReader
 
 GRAPH, HEAD = "model.onnx", "head.safetensors"
 DATA = f"{GRAPH}.data"  # the weights of a graph that is too large for one file
+CONFIG, TOKENIZER, TOKENIZER_CONFIG = "config.json", "tokenizer.json", "tokenizer_config.json"
 INPUTS = ("input_ids", "attention_mask", "word_ids", "num_words", "word_mask")
 OUTPUTS = ("logits", "tag_logits")
-ENCODER_OUTPUTS = ("last_hidden_state",)
 MOST = {GRAPH: 2 * GB, DATA: 64 * GB, HEAD: 8 * GB}
 PARTS = ("network", "encoder")  # what of a model a graph holds
 
 
-def open_session(file: str | os.PathLike[str]) -> Any:
-    """ONNX Runtime's session of a graph on the CPU, with as many threads as torch has.
+def load(
+    name: str | os.PathLike[str],
+    batch_size: int = 1,
+    threads: int | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+    **parameters: Any,
+) -> OnnxReader:
+    """A reader of the exported model in a folder or on the Hub.
+
+    Args:
+        batch_size: windows of text that are run at once, unless a call says otherwise.
+        threads: of ONNX Runtime; by default what OMP_NUM_THREADS says, or as many as there are cores.
+        revision, token: passed to the Hub.
+        **parameters: of the pipeline, for all calls: `threshold`, `overlap`, `labels`, `mentions`, `nesting`, ...
+    """
+    folder = _folder(str(name), revision, token)
+    config = ExportedConfig(read_json(folder / CONFIG, str(folder)), str(name))
+    for file in (GRAPH, DATA):
+        if file == GRAPH or (folder / file).exists():
+            check_file(folder / file, str(folder), MOST[file])
+    return OnnxReader(GraphModel(config, folder, threads), Tokenizer(folder), batch_size, parameters)
+
+
+def _folder(name: str, revision: str | None, token: str | None) -> Path:
+    folder = Path(name)
+    if not folder.is_dir():
+        if folder.exists() or name.count("/") != 1 or name.startswith((".", "/", "~")):
+            raise FileNotFoundError(f"There is no folder {name!r}: `hf-spanner export MODEL {name}` would write it.")
+        from huggingface_hub import snapshot_download
+
+        files = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, GRAPH, DATA]
+        folder = Path(snapshot_download(name, revision=revision, token=token, allow_patterns=files))
+    for file in (CONFIG, TOKENIZER):
+        if not (folder / file).exists():
+            raise FileNotFoundError(f"{name} has no {file}: name a folder that `hf-spanner export` wrote.")
+    return folder
+
+
+def open_session(file: str | os.PathLike[str], threads: int | None = None) -> Any:
+    """ONNX Runtime's session of a graph on the CPU.
 
     Only the operators of ONNX Runtime itself are known: libraries of others are never loaded.
     """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = torch.get_num_threads()
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    options.intra_op_num_threads = threads or (int(said) if said.isdigit() else 0)  # 0: its own choice, the cores
     options.log_severity_level = 4  # what goes wrong is raised
     try:
         return onnxruntime.InferenceSession(os.fspath(file), options, providers=["CPUExecutionProvider"])
@@ -50,144 +92,6 @@ def open_session(file: str | os.PathLike[str]) -> Any:
         why = " ".join(str(error).split())
         name = f"{Path(file).name} of {Path(file).parent}"
         raise ValueError(f"{name} is refused, ONNX Runtime cannot load it ({why:.300}).") from error
-
-
-class OnnxModel(NestedNerPreTrainedModel):
-    """What a model of any approach becomes when ONNX Runtime runs it; `onnx_class` makes it one of an approach.
-
-    It reads: training, hidden states and other devices than the CPU belong to the model that it was exported from.
-    """
-
-    is_graph = True
-    _session: Any
-    _files: dict[str, Path]
-
-    def __init__(self, config: Any, files: Mapping[str, Path]):
-        if part_of(config) == "encoder":
-            super().__init__(config)
-        else:
-            PreTrainedModel.__init__(self, config)
-            self.tagger = None
-            if "seq" in config.heads:  # a CRF decodes with its own numbers
-                self.tagger = TaggingHead(1, len(config.labels), 0.0, config.use_crf, config.tag_scheme)
-                del self.tagger.classifier
-        self._files, self._session = dict(files), open_session(files[GRAPH])
-        known = INPUTS[:2] if part_of(config) == "encoder" else INPUTS
-        outputs = ENCODER_OUTPUTS if part_of(config) == "encoder" else OUTPUTS
-        self._inputs = [value.name for value in self._session.get_inputs()]
-        self._outputs = [value.name for value in self._session.get_outputs()]
-        if not (
-            set(self._inputs) <= set(known) and set(self._outputs) <= set(outputs) and outputs[0] in self._outputs
-        ):
-            raise ValueError(
-                f"{GRAPH} of {files[GRAPH].parent} takes {self._inputs} and gives {self._outputs}: it is no graph of "
-                "`hf-spanner export`, export the model again."
-            )
-        if self.state_dict() or HEAD in files:
-            if HEAD not in files:
-                raise FileNotFoundError(f"{files[GRAPH].parent} has no {HEAD}: export the model again.")
-            self.load_state_dict(load_file(files[HEAD]))
-        self.eval()
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cpu")
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return torch.float32
-
-    def make_encoder(self, config: Any) -> nn.Module:
-        return nn.Identity()
-
-    def get_input_embeddings(self) -> nn.Module:
-        raise ValueError("An exported model has no embeddings to look at: load the model that it was made from.")
-
-    def train(self, mode: bool = True) -> Any:
-        if mode:
-            raise ValueError("An exported model cannot be trained: train the model that it was made from.")
-        return super().train(mode)
-
-    def to(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        device, dtype, *_ = torch._C._nn._parse_to(*args, **kwargs)
-        if (device is not None and device.type != "cpu") or dtype not in (None, torch.float32):
-            asked = device if device is not None and device.type != "cpu" else dtype
-            raise ValueError(f"An exported model runs on the CPU as it was exported, not as {asked}: leave it out.")
-        return self
-
-    def run(self, **inputs: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The outputs of the graph, by name."""
-        try:
-            values = self._session.run(self._outputs, {name: inputs[name].numpy() for name in self._inputs})
-        except Exception as error:
-            why = " ".join(str(error).split())
-            raise ValueError(f"{GRAPH} of {self.name_or_path} cannot be run on this text ({why:.300}).") from error
-        return {name: torch.from_numpy(value) for name, value in zip(self._outputs, values, strict=True)}
-
-    def run_encoder(self, input_ids: Any, attention_mask: torch.Tensor, **kwargs: Any) -> Any:
-        if input_ids is None or any(kwargs.values()):
-            asked = ", ".join(sorted(name for name, value in kwargs.items() if value is not None))
-            raise ValueError(f"An exported model takes no {asked}: load the model that it was made from.")
-        states: Any = self.run(input_ids=input_ids, attention_mask=attention_mask)
-        return BaseModelOutput(**states)
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the approach's own, without gold entities."""
-        if kwargs.get("entities") is not None and self.config.task == "finding":
-            raise ValueError("An exported model only reads, it has no loss: train the model that it was made from.")
-        if part_of(self.config) == "encoder":
-            return super().forward(*args, **kwargs)
-        return self._forward(*args, **kwargs)
-
-    def _forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        word_ids: torch.Tensor,
-        num_words: torch.Tensor,
-        word_mask: torch.Tensor | None = None,
-        places: torch.Tensor | None = None,
-        return_dict: bool = True,
-        **kwargs: Any,
-    ) -> Any:
-        if asked := sorted(name for name, value in kwargs.items() if value is not None and value is not False):
-            raise ValueError(f"An exported model takes no {asked[0]}: load the model that it was made from.")
-        if word_mask is None:
-            word_mask = torch.arange(max(int(num_words.max()), 1)) < num_words.unsqueeze(1)
-        found = self.run(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            word_ids=word_ids,
-            num_words=num_words,
-            word_mask=word_mask,
-        )
-        if self.heads == ("seq",):
-            found["tag_logits"] = found["logits"]
-        output = get_type_hints(type(self).recognise)["return"](**found, num_words=num_words)
-        if places is not None:
-            output.predictions = self.placed_entities(output, places)
-        return output if return_dict else output.to_tuple()
-
-    def save_pretrained(self, save_directory: str | os.PathLike[str], **kwargs: Any) -> None:  # type: ignore[override]
-        """Copy the graph and what belongs to it; the folder never looks complete before it is."""
-        if set(kwargs) - {"max_shard_size"}:
-            raise ValueError(f"An exported model is saved as it is, without {sorted(kwargs)[0]}.")
-        with whole_or_not_at_all(save_directory) as folder:
-            for name, file in self._files.items():
-                shutil.copyfile(file, folder / name)
-            save_config(self.config, folder)
-
-
-def onnx_class(approach: Any) -> type[OnnxModel]:
-    """The class of an approach's exported models: its own class, whose network (or encoder) is a graph."""
-    return _onnx_class(approach)
-
-
-@functools.cache
-def _onnx_class(approach: Any) -> type[OnnxModel]:
-    if issubclass(approach, OnnxModel):
-        return approach
-    return type(f"Onnx{approach.__name__}", (OnnxModel, approach), {"__module__": approach.__module__})
 
 
 def part_of(config: Any) -> str | None:
@@ -201,38 +105,164 @@ def part_of(config: Any) -> str | None:
     return str(part)
 
 
-def open_graph(
-    approach: type[NestedNerPreTrainedModel], name: str, config: Any, dtype: Any = None, **loading: Any
-) -> OnnxModel:
-    """The exported model in a folder or on the Hub; arguments are those of `from_pretrained`."""
-    if str(dtype).removeprefix("torch.") not in ("None", "auto", "float32"):
-        raise ValueError(f"dtype={dtype}: an exported model has the numbers it was exported with, leave it out.")
-    part_of(config)  # checks it
-    hub = {key: loading[key] for key in ("revision", "token", "cache_dir", "local_files_only") if key in loading}
-    quiet = {f"_raise_exceptions_for_{what}": False for what in ("gated_repo", "missing_entries")}
-    files = {}
-    for file in (GRAPH, DATA, HEAD):
-        if (path := cached_file(name, file, **quiet, **hub)) is not None:
-            files[file] = check_file(path, str(name), MOST[file])
-    if GRAPH not in files:
-        raise FileNotFoundError(f"{name} has no {GRAPH}, though its config.json says so: export the model again.")
-    model = onnx_class(approach)(config, files)
-    model.config._name_or_path = model.name_or_path = str(name)
-    return model
+class ExportedConfig(LabelRules):
+    """What the config.json of an exported model says: all fields of its configuration stand in it."""
+
+    threshold: Any
+    multi_label: Any
+    use_crf: Any
+    tag_scheme: Any
+    longest: Any
+
+    def __init__(self, fields: Any, name: str):
+        labels = fields.get("id2label") if isinstance(fields, dict) else None
+        if not isinstance(labels, dict) or set(labels) != {str(number) for number in range(len(labels))}:
+            raise ValueError(f"The {CONFIG} of {name} is not that of a nested NER model: it numbers no labels.")
+        self.id2label = {int(number): str(label) for number, label in labels.items()}
+        self.onnx = fields.get("onnx")
+        part = part_of(self)
+        if part is None:
+            raise ValueError(f"{name} is not exported: `hf-spanner export {name} FOLDER` writes what is read here.")
+        if part != "network":
+            raise ValueError(
+                f"Of this {fields.get('model_type')} model the encoder alone is a graph: read {name} with torch, "
+                "hf_spanner.pipeline."
+            )
+        there = {**fields, **fields["onnx"]}
+        if missing := [field for field in FIELDS if field not in there]:
+            raise ValueError(f"The {CONFIG} of {name} says nothing of {missing[0]!r}: export the model again.")
+        vars(self).update({field: there[field] for field in FIELDS})
+        self.heads = tuple(there["heads"])
+        self.choose_head(None)
+        self.thresholds(self.threshold)
+
+    def reach(self) -> Reach:
+        return Reach(longest=self.longest)
+
+    def word_inputs(self) -> None:
+        """No graph has any."""
+
+    def choose_head(self, head: str | None) -> str:
+        head = super().choose_head(head)
+        if head == "seq" and self.use_crf:
+            raise ValueError("The tags of a CRF are found with torch: read this model with hf_spanner.pipeline.")
+        return head
 
 
-def save_config(config: Any, folder: Path) -> None:
-    """Save the configuration of an exported model, without code."""
-    config = copy.deepcopy(config)
-    config._auto_class = None
-    config.save_pretrained(folder)
+# Of a configuration, what is asked here and by what reads texts: an export has all of it.
+FIELDS = (
+    "model_type", "max_subwords", "max_word_subwords", "word_splitter", "overlap", "threshold", "calibration",
+    "mentions", "shown_mentions", "trim", "context_sentences", "context_separator", "multi_label", "exclusive_labels",
+    "predict_from", "use_crf", "tag_scheme", "heads", "longest",
+)  # fmt: skip
 
 
-def head_of(model: NestedNerPreTrainedModel, part: str, file: Path) -> None:
-    """Save what torch computes behind a graph: all but the encoder, or, of a whole network, the CRF that decodes."""
-    if part == "encoder":
-        numbers = {name: x for name, x in model.state_dict().items() if not name.startswith("encoder.")}
-    else:
-        numbers = {name: x for name, x in model.state_dict().items() if name.startswith("tagger.crf.")}
-    if numbers:
-        save_file({name: x.contiguous() for name, x in numbers.items()}, file)
+class GraphModel:
+    """A graph that answers as a model does."""
+
+    training = False
+    inference_parameters: tuple[str, ...] = ()
+
+    def __init__(self, config: ExportedConfig, folder: Path, threads: int | None):
+        self.config, self.name = config, str(folder)
+        self.session = open_session(folder / GRAPH, threads)
+        self.outputs = [value.name for value in self.session.get_outputs()]
+        if {value.name for value in self.session.get_inputs()} - set(INPUTS) or OUTPUTS[0] not in self.outputs:
+            raise ValueError(f"{GRAPH} of {folder} is no graph of `hf-spanner export`: export the model again.")
+        self.inputs = [value.name for value in self.session.get_inputs()]
+
+    def eval(self) -> None:
+        """It always is."""
+
+    def choose_head(self, head: str | None) -> str:
+        return self.config.choose_head(head)
+
+    def inference_settings(self) -> dict[str, Any]:
+        return {}
+
+    def __call__(self, batch: Mapping[str, Any]) -> SimpleNamespace:
+        try:
+            values = self.session.run(self.outputs, {name: batch[name] for name in self.inputs})
+        except Exception as error:
+            why = " ".join(str(error).split())
+            raise ValueError(f"{GRAPH} of {self.name} cannot be run on this text ({why:.300}).") from error
+        return SimpleNamespace(**dict(zip(self.outputs, values, strict=True)), word_mask=batch["word_mask"])
+
+    def decode(
+        self,
+        output: Any,
+        threshold: float | Mapping[str, float] | None = None,
+        overlap: str | None = None,
+        head: str | None = None,
+    ) -> list[list[Entity]]:
+        head, config = self.choose_head(head), self.config
+
+        def candidates(thresholds: list[float | None]) -> list[list[Entity]]:
+            labels, types = config.labels, config.label_types
+            if head == "span":
+                length, longest = output.logits.shape[1:3]
+                ends = np.arange(length)[:, None] + np.arange(1, longest + 1)
+                mask = ends <= output.word_mask.sum(1)[:, None, None]
+                return span_candidates(output.logits, mask, labels, thresholds, config.multi_label, types)
+            probabilities = softmax(output.logits if config.heads == ("seq",) else output.tag_logits)
+            tags = probabilities.argmax(-1) * output.word_mask
+            scores = probabilities.max(-1)
+            return tag_candidates(tags.tolist(), scores.tolist(), labels, thresholds, config.tag_scheme)
+
+        return config.decide(candidates, threshold, overlap, head)
+
+
+class Tokenizer:
+    """A tokenizer.json, as `WordEncoder` asks for it."""
+
+    def __init__(self, folder: Path):
+        from tokenizers import Tokenizer as Backend
+
+        self.backend = Backend.from_file(str(check_file(folder / TOKENIZER, str(folder), MOST_BYTES_OF_A_TOKENIZER)))
+        self.backend.no_truncation()
+        self.backend.no_padding()
+        file = folder / TOKENIZER_CONFIG
+        named = read_json(file, str(folder), MOST_BYTES_OF_A_TOKENIZER) if file.exists() else {}
+        self.pad_token_id, self.sep_token_id = (self._id_of(named.get(key)) for key in ("pad_token", "sep_token"))
+
+    def _id_of(self, token: Any) -> int | None:
+        text = token.get("content") if isinstance(token, dict) else token
+        return self.backend.token_to_id(text) if isinstance(text, str) else None
+
+    def __call__(self, text: str | Sequence[str], add_special_tokens: bool = True, **_: Any) -> dict[str, Any]:
+        if isinstance(text, str):
+            return {"input_ids": self.backend.encode(text, add_special_tokens=add_special_tokens).ids}
+        read = self.backend.encode_batch(list(text), add_special_tokens=add_special_tokens)
+        return {"input_ids": [encoding.ids for encoding in read]}
+
+
+class GraphReader(Reader):
+    """Reads with arrays in place of tensors."""
+
+    def __init__(self, model: GraphModel, tokenizer: Tokenizer):
+        super().__init__(model, tokenizer)
+        self.collate = NestedNerCollator(tokenizer.pad_token_id, array=np.array)
+
+    def _run_batch(self, items: Sequence[Mapping[str, Any]], **forward: Any) -> Any:
+        return self.model(self.collate(items))
+
+
+class OnnxReader(TextReader):
+    """Finds nested entities in texts of any length, as the pipeline does and with its parameters."""
+
+    def __init__(self, model: GraphModel, tokenizer: Tokenizer, batch_size: int, parameters: dict[str, Any]):
+        self.model, self.batch_size = model, batch_size
+        self.reader = GraphReader(model, tokenizer)
+        self._said: set[str] = set()
+        self._params = self._sanitize_parameters(**parameters)
+        self._preprocess_params = self._params[0]
+        self.forward = self._forward
+
+    def ask(self, inputs: Any, batch_size: int | None = None, **parameters: Any) -> Any:
+        given = self._sanitize_parameters(**parameters)
+        params = [{**before, **now} for before, now in zip(self._params, given, strict=True)]
+        several = isinstance(inputs, (list, tuple, types.GeneratorType, Iterator))
+        found = self.get_iterator(inputs if several else [inputs], 0, batch_size or self.batch_size, *params)
+        if not several:
+            return next(found)
+        return list(found) if isinstance(inputs, (list, tuple)) else found

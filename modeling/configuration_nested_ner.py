@@ -3,14 +3,15 @@
 import copy
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
 
-from .decoding import Calibration, Trim, check_overlap, split_mention, thresholds_of
+from .decoding import Calibration, Trim, check_overlap, split_mention
+from .rules import LabelRules, Reach
 from .word_inputs import WordInputs
 from .words import SPLITTERS
 
@@ -29,42 +30,10 @@ REFUSED_FIELDS = (
 )
 
 
-class Reach(NamedTuple):
-    """What a model can answer with at all: said before training and on cards, and how far windows must overlap."""
-
-    longest: int | None = None  # the most words of an entity; None for any number
-    unit: str = "word"  # what `longest` counts, or "subword"
-    sizes: tuple[int, ...] | None = None  # if not every size up to `longest`
-    learnt: int | None = None  # longer ones are not learnt
-    per_text: int | None = None  # the most entities of one text
-
-    @property
-    def needed_overlap(self) -> int:
-        """The words that neighbouring windows must share so that every entity lies whole in one of them."""
-        return (self.longest or 1) - 1
-
-    def overlap(self, capacity: int) -> int:
-        """The words that they do share, if windows hold `capacity` sub-words."""
-        return max(self.needed_overlap, capacity // 4)
-
-    def refuses(self, size: int, at_end: bool = False) -> str | None:
-        """Why an entity of this size cannot be found, in words; None if it can.
-
-        `at_end`: it ends with its text. There seeds of any size are cut to what is left.
-        """
-        if self.longest is not None and size > self.longest:
-            return f"longer than max_span_length={self.longest} {self.unit}s"
-        if self.learnt is not None and size > self.learnt:
-            return f"longer than the {self.learnt} words to which seeds learn to grow"
-        if self.sizes is not None and size not in self.sizes and not at_end:
-            return f"of another size than windows={list(self.sizes)}"
-        return None
-
-
 Config = TypeVar("Config", bound="NestedNerConfig")
 
 
-class NestedNerConfig(PreTrainedConfig):
+class NestedNerConfig(LabelRules, PreTrainedConfig):
     """What every approach to nested NER needs to know; each adds its own hyper-parameters under its paper's names.
 
     Args:
@@ -284,48 +253,6 @@ class NestedNerConfig(PreTrainedConfig):
             elif self.threshold is not None:
                 self.threshold = raw(self.threshold)
         self.calibration = None
-
-    @property
-    def labels(self) -> list[str]:
-        """The entity types in the order of their ids."""
-        names: Any = self.id2label  # by number: `__post_init__` has made it so
-        return [names[index] for index in range(len(names))]
-
-    @property
-    def types(self) -> list[str]:
-        """The entity types, in the order of their first label: what entities are called and scored by."""
-        return list(dict.fromkeys(split_mention(label, self.mentions)[0] for label in self.labels))
-
-    @property
-    def label_types(self) -> list[int] | None:
-        """Of each label the number of its type, if the model tells kinds of mention apart."""
-        if self.mentions is None:
-            return None
-        types = {name: number for number, name in enumerate(self.types)}
-        return [types[split_mention(label, self.mentions)[0]] for label in self.labels]
-
-    def thresholds(self, threshold: float | Mapping[str, float] | None) -> list[float | None]:
-        """One threshold for each label, from one number or a mapping that names some of the types, or of the labels of
-        one kind of mention (`person:name`), which go before their type."""
-        names = list(dict.fromkeys((*self.types, *self.labels)))
-        limits = dict(zip(names, thresholds_of(threshold, names), strict=True))
-        types = [split_mention(label, self.mentions)[0] for label in self.labels]
-        return [
-            limits[kind] if limits[label] is None else limits[label]
-            for label, kind in zip(self.labels, types, strict=True)
-        ]
-
-    def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
-        """Refuse kinds of mention that the model does not tell apart."""
-        if mentions is None:
-            return
-        if self.mentions is None:
-            raise ValueError(
-                f"{option}={mentions!r}: this model does not tell kinds of mention apart. Train one on data whose "
-                "entities have a `mention`, with `--mentions true`."
-            )
-        if unknown := [kind for kind in mentions if kind not in self.mentions]:
-            raise ValueError(f"{option} names {unknown[0]!r}; this model tells {', '.join(self.mentions)} apart.")
 
     @property
     def hidden_size(self) -> int:

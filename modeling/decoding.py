@@ -1,14 +1,22 @@
-"""From scores to entities: candidates, thresholds and what to do where they overlap. Pure functions."""
+"""From scores to entities: candidates, thresholds and what to do where they overlap. Pure functions.
+
+Nothing here needs torch: exported models are read with it, and without torch (`hf_spanner.onnx`).
+"""
+
+from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 OVERLAPS = ("flat", "nested", "any")
+SCHEMES = {"BIO": "BI", "BIOES": "BIES"}  # the prefixes of tags, in the order of their ids
 SENTENCE_ENDS = (".", "!", "?", ":", ";", "“", '"')
 
 
@@ -240,14 +248,14 @@ def thresholds_of(threshold: float | Mapping[str, float] | None, labels: list[st
 
 
 def span_candidates(
-    logits: torch.Tensor,
-    mask: torch.Tensor,
+    logits: Any,
+    mask: Any,
     labels: list[str],
     thresholds: list[float | None],
     multi_label: bool = False,
     types: Sequence[int] | None = None,
 ) -> list[list[Entity]]:
-    """Entities from the logits of the span grid, before overlaps are resolved.
+    """Entities from the logits of the span grid, before overlaps are resolved; tensors of torch or arrays of numpy.
 
     With one label a span (softmax over none and the labels) a span's candidate is its best label. It is kept if it
     beats none, or, where a threshold is set for the label, if its probability reaches the threshold. With
@@ -259,39 +267,102 @@ def span_candidates(
         types: of each label a number, the same for those that are kinds of one: their probabilities are added, for a
             span is as surely a person if it may be a name or a nominal. The best kind is the candidate's label.
     """
-    limits = torch.tensor([-1.0 if t is None else t for t in thresholds], device=logits.device)
+    xp, logits = library_of(logits), logits.float() if hasattr(logits, "float") else logits
     if multi_label:
-        scores = logits.float().sigmoid()  # (B, T, K, m)
-        keep = (scores >= torch.where(limits < 0, 0.5, limits)) & mask.unsqueeze(-1)
-        row, start, size, label = keep.nonzero(as_tuple=True)
-        scores = scores[row, start, size, label]
+        chosen = [0.5 if limit is None else limit for limit in thresholds]
+        row, start, size, label = xp.where((logits >= _log_odds(min(chosen))) & mask[..., None])
+        scores = 1 / (1 + xp.exp(-xp.clip(logits[row, start, size, label], -80, 80)))  # no overflow
+        keep = scores >= _array(chosen, logits)[label]
     else:
-        probabilities = logits.float().softmax(-1)
-        none = probabilities[..., 0]
+        # Few spans are anything: the others are left out by two of their logits, before probabilities are computed.
+        # Of n labels whose probabilities are added none is less than an n-th of the sum.
+        shift = 0.0 if types is None else math.log(max(map(types.count, types)))
+        least = min(0.0 if limit is None else _log_odds(limit) for limit in thresholds) - shift - 0.01
+        row, start, size = xp.where((xp.amax(logits[..., 1:], -1) - logits[..., 0] >= least) & mask)
+        probabilities = softmax(logits[row, start, size])  # (N, m + 1)
+        none, kinds = probabilities[:, 0], probabilities[:, 1:]
         if types is None:
-            best, label = probabilities[..., 1:].max(-1)
-            limit = limits[label]
-            row, start, size = (torch.where(limit < 0, best > none, best >= limit) & mask).nonzero(as_tuple=True)
-            scores, label = best[row, start, size], label[row, start, size]
+            scores, label = xp.amax(kinds, -1), kinds.argmax(-1)
         else:
-            some = 1 - none  # no label is more probable than all of them
-            row, start, size = (((some > none) | (some >= limits.clamp(min=0).min())) & mask).nonzero(as_tuple=True)
-            kinds = probabilities[row, start, size]  # (N, m + 1)
-            none, kinds, of = kinds[:, 0], kinds[:, 1:], torch.tensor(types, device=logits.device)
-            together = kinds.new_zeros(len(kinds), max(types) + 1).index_add_(1, of, kinds)
-            scores, best_type = together.max(-1)
-            label = kinds.masked_fill(of != best_type.unsqueeze(1), -1.0).argmax(-1)
-            keep = torch.where(limits[label] < 0, scores > none, scores >= limits[label])
-            row, start, size, label, scores = (x[keep] for x in (row, start, size, label, scores))
-    result: list[list[Entity]] = [[] for _ in range(logits.size(0))]
-    columns = (row.tolist(), start.tolist(), (start + size + 1).tolist(), label.tolist(), scores.tolist())
-    for i, first, last, name, score in zip(*columns, strict=True):
-        result[i].append(Entity(first, last, labels[name], score))
+            of = _array(types, logits)
+            together = xp.stack([(kinds * (of == number)).sum(-1) for number in range(max(types) + 1)], -1)
+            scores, best_type = xp.amax(together, -1), together.argmax(-1)
+            label = xp.where(of == best_type[:, None], kinds, -1.0).argmax(-1)
+        limits = _array([-1.0 if limit is None else limit for limit in thresholds], logits)[label]
+        keep = xp.where(limits < 0, scores > none, scores >= limits)
+    row, start, size, label, scores = (x[keep].tolist() for x in (row, start, size, label, scores))
+    result: list[list[Entity]] = [[] for _ in range(len(logits))]
+    for i, first, more, name, score in zip(row, start, size, label, scores, strict=True):
+        result[i].append(Entity(first, first + more + 1, labels[name], score))
     return result
+
+
+def library_of(array: Any) -> Any:
+    """The library that an array belongs to, torch or numpy: what is written with the words of both needs neither."""
+    return import_module(type(array).__module__.partition(".")[0])
+
+
+def softmax(logits: Any) -> Any:
+    """Probabilities along the last axis."""
+    xp = library_of(logits)
+    powers = xp.exp(logits - xp.amax(logits, -1)[..., None])
+    return powers / powers.sum(-1)[..., None]
+
+
+def _array(values: Sequence[float], like: Any) -> Any:
+    if hasattr(like, "new_tensor"):
+        return like.new_tensor(values)
+    return library_of(like).array(values, like.dtype)
+
+
+def _log_odds(probability: float) -> float:
+    """What a logit is at least (but for rounding) where a probability is reached; of none and one a bound for all."""
+    if probability <= 0:
+        return -math.inf
+    return math.log(probability) - math.log(max(1 - probability, 1e-7)) - 0.01
+
+
+def tag_candidates(
+    tags: Sequence[Sequence[int]],
+    scores: Sequence[Sequence[float]],
+    labels: list[str],
+    thresholds: list[float | None],
+    scheme: str = "BIO",
+) -> list[list[Entity]]:
+    """Entities of sentences' tags; where a threshold is set for a label, those whose score reaches it."""
+    limits = {label: limit or 0.0 for label, limit in zip(labels, thresholds, strict=True)}
+    found = [tag_entities(t, s, labels, scheme) for t, s in zip(tags, scores, strict=True)]
+    return [[entity for entity in row if entity.score >= limits[entity.label]] for row in found]
+
+
+def tag_entities(tags: Sequence[int], scores: Sequence[float], labels: list[str], scheme: str = "BIO") -> list[Entity]:
+    """Entities of one sentence's tags; tolerant: I-X after O or after another type opens a new entity, and one that
+    lacks its E ends where it ends.
+
+    An entity's score is the mean of its words' scores.
+    """
+    prefixes = SCHEMES[scheme]
+    entities: list[Entity] = []
+    start: int | None = None
+    open_label: int | None = None
+    ended = False  # by the tag before
+    for i, tag in enumerate([*tags, 0]):
+        label = (tag - 1) // len(prefixes) if tag > 0 else None
+        prefix = prefixes[(tag - 1) % len(prefixes)] if tag > 0 else "O"
+        if start is not None and open_label is not None and (label != open_label or prefix in "BS" or ended):
+            score = sum(scores[start:i]) / (i - start)
+            entities.append(Entity(start, i, labels[open_label], score))
+            start = None
+        if label is not None and start is None:
+            start, open_label = i, label
+        ended = prefix in "ES"
+    return entities
 
 
 def entities_to_tensor(batch: list[list[Entity]], label2id: Mapping[str, int]) -> torch.Tensor:
     """`(B, P, 4)` = start, end, label id, score, padded with -1: the form in which the Trainer gathers predictions."""
+    import torch
+
     width = max((len(entities) for entities in batch), default=0)
     rows = torch.full((len(batch), max(width, 1), 4), -1.0, dtype=torch.float64)
     for i, entities in enumerate(batch):

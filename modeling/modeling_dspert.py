@@ -15,9 +15,9 @@ from .dspert_transformer import SpanTransformer
 from .graphs import at_most
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
+from .pooling import pool_words
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
 from .spans import SpanList, fill_cells, list_spans
-from .words import pool_words
 
 
 class DspertConfig(NestedNerConfig):

@@ -12,15 +12,7 @@ from transformers import initialization as init
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_nested_ner import NestedNerConfig, Reach, check_labels
-from .decoding import (
-    Calibration,
-    Entity,
-    best_labels,
-    entities_to_tensor,
-    resolve_overlaps,
-    span_candidates,
-    split_mention,
-)
+from .decoding import Entity, entities_to_tensor, span_candidates
 from .encoders import (
     CompactVocabulary,
     Int8Embedding,
@@ -33,10 +25,10 @@ from .encoders import (
 from .graphs import is_exporting
 from .imitation import imitation_loss, teacher_grid
 from .losses import Gold, reduce_loss
+from .pooling import pool_words
 from .saving import SelfContainedModel
 from .spans import span_mask
 from .tagging import CRF, TaggingHead
-from .words import pool_words
 
 Model = TypeVar("Model", bound="NestedNerPreTrainedModel")
 
@@ -403,34 +395,20 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             overlap: `"flat"`, `"nested"` or `"any"`; by default the configuration's.
             head: `"span"` or `"seq"` of a bundled model; by default `config.predict_from`.
         """
-        threshold = self.config.threshold if threshold is None else threshold
-        thresholds = self.config.thresholds(threshold)
-        rise = None if self.config.calibration is None else Calibration(self.config.calibration)
-        if rise is not None:
-            thresholds = [None if share is None else rise.inverse(share) for share in thresholds]
         head = self.choose_head(head)
-        if head == "seq":
+
+        def candidates(thresholds: list[float | None]) -> list[list[Entity]]:
+            if head == "span":
+                return self.candidates(output, thresholds)
             logits = output.tag_logits
             if logits is None or output.num_words is None or self.tagger is None:
                 raise ValueError(
                     "There are no tag_logits or num_words in this output: decode what `forward` returned."
                 )
             mask = torch.arange(logits.size(1), device=logits.device) < output.num_words.unsqueeze(1)
-            found = self.tagger.candidates(logits, mask, self.config.labels, thresholds)
-        else:
-            found = self.candidates(output, thresholds)
-            if self.config.exclusive_labels:
-                found = [best_labels(entities) for entities in found]
-        if self.config.mentions is not None:
-            found = [[self._with_mention(entity) for entity in entities] for entities in found]
-        if rise is not None:
-            found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
-        return [resolve_overlaps(entities, overlap or self.config.overlap) for entities in found]
+            return self.tagger.candidates(logits, mask, self.config.labels, thresholds)
 
-    def _with_mention(self, entity: Entity) -> Entity:
-        """The entity by type and kind of mention."""
-        label, mention = split_mention(entity.label, self.config.mentions)
-        return entity._replace(label=label, mention=mention)
+        return self.config.decide(candidates, threshold, overlap, head)
 
     @torch.compiler.disable
     def placed_entities(self, output: NestedNerOutput, places: torch.Tensor) -> torch.Tensor:
@@ -443,14 +421,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
 
     def choose_head(self, head: str | None) -> str:
         """Which head predicts: the one asked for, if the model has it."""
-        if head is None:
-            head = self.config.predict_from if self.is_bundled else self.heads[0]
-        if head not in self.heads:
-            raise ValueError(
-                f"This {self.config.model_type} model has no {head!r} head, only {list(self.heads)}. "
-                "A span approach gets a 'seq' head by training with bundle_weight=0.1."
-            )
-        return head
+        return self.config.choose_head(head)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:

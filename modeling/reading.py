@@ -2,23 +2,29 @@
 
     words → `WordEncoder` → sub-words     text → `TextEncoder` → `Reading`     readings → `Reader` → entities
 
-Everything that runs a model over texts goes this way: pipeline, data set, evaluation, analyses, benchmarks.
+Everything that runs a model over texts goes this way: pipeline, data set, evaluation, analyses, benchmarks. torch is
+imported where a model in torch is run: exported ones are read without it (`hf_spanner.onnx`).
 """
+
+from __future__ import annotations
 
 import logging
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
 from tqdm.auto import tqdm
 
-from .configuration_nested_ner import NestedNerConfig
 from .decoding import Entity, Trim, label_among, resolve_overlaps, split_mention
-from .imitation import Teaching
 from .subwords import Window, WordEncoder
-from .word_inputs import pad_word_inputs
+from .word_inputs import WORD_INPUTS
+
+if TYPE_CHECKING:
+    import torch
+
+    from .configuration_nested_ner import NestedNerConfig
+    from .imitation import Teaching
 
 logger = logging.getLogger(__name__)
 
@@ -204,27 +210,32 @@ class Reader(TextEncoder):
         self.model = model
         self.fits: int | None = None  # the most windows at once, once more were too many for the memory
 
-    @torch.inference_mode()
     def run(
         self, readings: Sequence[Reading], batch_size: int = 32, progress: bool = False, **forward
     ) -> Iterator[tuple[list[Place], Any]]:
         """Yield what `forward` says of all windows, batch by batch, the longest first, and which windows these are.
 
+        A batch ends before windows that are less than half as long as its first: they would mostly be padding.
         The model is in evaluation mode meanwhile. Of a batch that does not fit into memory half is tried, and so on,
         which is said once. Gold entities stay out of the batch; given spans go in without labels. With `progress` a
         bar is shown on a terminal.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be at least 1.")
+
+        def size(place: Place) -> int:
+            return len(readings[place.text].items[place.window]["input_ids"])
+
         places = [Place(i, j) for i, reading in enumerate(readings) for j in range(len(reading.items))]
-        places.sort(key=lambda place: len(readings[place.text].items[place.window]["input_ids"]), reverse=True)
+        places.sort(key=size, reverse=True)
         was_training = self.model.training
         self.model.eval()
         first, too_many = 0, 0
         try:
             with tqdm(total=len(places), desc="reading", leave=False, disable=None if progress else True) as bar:
                 while first < len(places):
-                    chosen = places[first : first + min(batch_size, self.fits or batch_size)]
+                    least, most = size(places[first]) / 2, min(batch_size, self.fits or batch_size)
+                    chosen = [place for place in places[first : first + most] if size(place) >= least]
                     output = self._run_batch([readings[place.text].items[place.window] for place in chosen], **forward)
                     if output is None:
                         too_many, self.fits = too_many or len(chosen), len(chosen) // 2
@@ -242,6 +253,8 @@ class Reader(TextEncoder):
 
     def _run_batch(self, items: Sequence[Mapping[str, Any]], **forward) -> Any:
         """What `forward` says of these windows; None if several are too many for the memory."""
+        import torch
+
         batch = self.collate(items)
         for name in (*ANNOTATION, "teacher"):
             batch.pop(name, None)
@@ -250,7 +263,8 @@ class Reader(TextEncoder):
             batch["entities"] = torch.cat([spans[..., :2], torch.full_like(spans[..., :1], -1)], dim=-1)
         try:
             inputs = {key: x.to(self.model.device) for key, x in batch.items()}
-            return self.model(**inputs, return_dict=True, **forward)
+            with torch.inference_mode():
+                return self.model(**inputs, return_dict=True, **forward)
         except RuntimeError as error:
             if len(items) == 1 or not OUT_OF_MEMORY.search(f"{type(error).__name__}: {error}"):
                 raise
@@ -258,7 +272,6 @@ class Reader(TextEncoder):
             torch.cuda.empty_cache()
         return None
 
-    @torch.inference_mode()
     def read(
         self,
         readings: Iterable[Reading],
@@ -310,55 +323,85 @@ class NestedNerCollator:
         pad_token_id: the tokenizer's.
         pad_to_multiple_of: make the batch's sub-words, words and entities a multiple of this many. Results stay, and
             there are fewer shapes for `torch.compile` to make a graph for, and better ones for a GPU (8 or 16).
+        array: what makes of lists what the model reads; by default tensors of torch.
     """
 
-    def __init__(self, pad_token_id: int | None, pad_to_multiple_of: int | None = None):
+    def __init__(
+        self,
+        pad_token_id: int | None,
+        pad_to_multiple_of: int | None = None,
+        array: Callable[[Any], Any] | None = None,
+    ):
         if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
             raise ValueError(
                 f"pad_to_multiple_of={pad_to_multiple_of} must be at least 1, or None for no more padding."
             )
-        self.pad_token_id, self.pad_to_multiple_of = pad_token_id, pad_to_multiple_of
+        self.pad_token_id, self.pad_to_multiple_of, self.array = pad_token_id, pad_to_multiple_of, array
 
     def __call__(self, items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
         if any(hasattr(value, "tolist") for value in items[0].values()):
             items = [{k: v.tolist() if hasattr(v, "tolist") else v for k, v in item.items()} for item in items]
-        return pad_batch(items, self.pad_token_id, self.pad_to_multiple_of)
+        return pad_batch(items, self.pad_token_id, self.pad_to_multiple_of, self.array)
 
 
 def pad_batch(
-    features: Sequence[Mapping[str, Any]], pad_token_id: int | None, multiple: int | None = None
-) -> dict[str, torch.Tensor]:
-    """Encoded windows (and their gold `entities`, if any) as the tensors of one batch, padded on the right."""
+    features: Sequence[Mapping[str, Any]],
+    pad_token_id: int | None,
+    multiple: int | None = None,
+    array: Callable[[Any], Any] | None = None,
+) -> dict[str, Any]:
+    """Encoded windows (and their gold `entities`, if any) as one batch, padded on the right."""
+    if array is None:
+        import torch
+
+        array = torch.tensor
 
     def most(counts: Iterable[int]) -> int:
         return math.ceil(max(1, *counts) / (multiple or 1)) * (multiple or 1)
 
     width = most(len(feature["input_ids"]) for feature in features)
-    num_words = torch.tensor([feature["num_words"] for feature in features])
-    length = most(num_words.tolist())
+    num_words = [feature["num_words"] for feature in features]
+    length = most(num_words)
 
-    def padded(key: str, value: int) -> torch.Tensor:
-        return torch.tensor([feature[key] + [value] * (width - len(feature[key])) for feature in features])
+    def padded(key: str, value: int) -> list[list[int]]:
+        return [feature[key] + [value] * (width - len(feature[key])) for feature in features]
 
-    batch = {
+    batch: dict[str, Any] = {
         "input_ids": padded("input_ids", pad_token_id or 0),
         "attention_mask": padded("attention_mask", 0),
         "word_ids": padded("word_ids", -1),
         "num_words": num_words,
-        "word_mask": torch.arange(length) < num_words.unsqueeze(1),
+        "word_mask": [[True] * number + [False] * (length - number) for number in num_words],
         **pad_word_inputs(features, length),
     }
     if "entities" in features[0]:
         number = most(len(feature["entities"]) for feature in features)
         rows = [[*map(list, f["entities"]), *[[-1, -1, -1]] * (number - len(f["entities"]))] for f in features]
-        batch["entities"] = torch.tensor(rows)
+        batch["entities"] = rows
     if "teacher" in features[0]:
         number = most(len(feature["teacher"]) for feature in features)
         blank = [-1.0] * len(features[0]["teacher"][0])
-        batch["teacher"] = torch.tensor([[*f["teacher"], *[blank] * (number - len(f["teacher"]))] for f in features])
+        batch["teacher"] = [[*f["teacher"], *[blank] * (number - len(f["teacher"]))] for f in features]
     for name in ANNOTATION:
         if name in features[0]:
-            batch[name] = torch.tensor([feature[name] for feature in features])
+            batch[name] = [feature[name] for feature in features]
+    return {name: array(values) for name, values in batch.items()}
+
+
+def pad_word_inputs(features: Sequence[Mapping[str, Any]], length: int) -> dict[str, list]:
+    """The inputs by word of several sentences, padded with 0 to `length` words."""
+    batch = {}
+    for name in WORD_INPUTS:
+        if name not in features[0]:
+            continue
+        rows = [feature[name] for feature in features]
+        if name == "char_ids":
+            width = max((len(ids) for row in rows for ids in row), default=1)
+            rows = [[ids + [0] * (width - len(ids)) for ids in row] for row in rows]
+            blank: list[int] | int = [0] * width
+        else:
+            blank = 0
+        batch[name] = [[*row, *[blank] * (length - len(row))] for row in rows]
     return batch
 
 

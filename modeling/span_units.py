@@ -11,7 +11,7 @@ import torch
 from .graphs import at_most, is_exporting
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, WordStates
-from .words import pool_words
+from .pooling import pool_words
 
 SPAN_UNITS = ("word", "subword")
 

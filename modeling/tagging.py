@@ -7,10 +7,8 @@ Tag ids: 0 = O; in BIO `1 + 2·label` = B-label, `2 + 2·label` = I-label; in BI
 import torch
 from torch import nn
 
-from .decoding import Entity
+from .decoding import SCHEMES, Entity, tag_candidates
 from .losses import Gold, cross_entropy, exclude, reduce_loss
-
-SCHEMES = {"BIO": "BI", "BIOES": "BIES"}  # the prefixes of each, in the order of the ids
 
 
 def bio_tags(entities: torch.Tensor, length: int) -> torch.Tensor:
@@ -42,30 +40,6 @@ def bioes_tags(tags: torch.Tensor) -> torch.Tensor:
     goes_on = following == 2 + 2 * label
     prefix = torch.where(goes_on, inside, 3 - inside)  # B, I, E, S
     return torch.where(tags > 0, 1 + 4 * label + prefix, 0)
-
-
-def tag_entities(tags: list[int], scores: list[float], labels: list[str], scheme: str = "BIO") -> list[Entity]:
-    """Entities of one sentence's tags; tolerant: I-X after O or after another type opens a new entity, and one that
-    lacks its E ends where it ends.
-
-    An entity's score is the mean of its words' scores.
-    """
-    prefixes = SCHEMES[scheme]
-    entities: list[Entity] = []
-    start: int | None = None
-    open_label: int | None = None
-    ended = False  # by the tag before
-    for i, tag in enumerate([*tags, 0]):
-        label = (tag - 1) // len(prefixes) if tag > 0 else None
-        prefix = prefixes[(tag - 1) % len(prefixes)] if tag > 0 else "O"
-        if start is not None and open_label is not None and (label != open_label or prefix in "BS" or ended):
-            score = sum(scores[start:i]) / (i - start)
-            entities.append(Entity(start, i, labels[open_label], score))
-            start = None
-        if label is not None and start is None:
-            start, open_label = i, label
-        ended = prefix in "ES"
-    return entities
 
 
 class CRF(nn.Module):
@@ -200,7 +174,4 @@ class TaggingHead(nn.Module):
             probabilities = logits.float().softmax(-1)
             tags = probabilities.argmax(-1) * mask
         scores = probabilities.gather(2, tags.unsqueeze(2)).squeeze(2)
-        limits = {label: limit or 0.0 for label, limit in zip(labels, thresholds, strict=True)}
-        sentences = zip(tags.tolist(), scores.tolist(), strict=True)
-        found = [tag_entities(t, s, labels, self.scheme) for t, s in sentences]
-        return [[entity for entity in row if entity.score >= limits[entity.label]] for row in found]
+        return tag_candidates(tags.tolist(), scores.tolist(), labels, thresholds, self.scheme)

@@ -6,10 +6,7 @@ Each is made from the words and a few settings of the configuration alone: no vo
 import functools
 import hashlib
 import string
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import torch
+from collections.abc import Sequence
 
 WORD_INPUTS = ("word_keys", "char_ids", "pos_ids")  # their names in a batch: (B, T), (B, T, C), (B, T)
 
@@ -110,20 +107,3 @@ def _load_tagger(name: str):
             f"There is no spaCy pipeline {name!r} here: `python -m spacy download {name}`, or give part-of-speech "
             "tags with the data, as 'pos'."
         ) from error
-
-
-def pad_word_inputs(features: Sequence[Mapping[str, Any]], length: int) -> dict[str, torch.Tensor]:
-    """The inputs by word of several sentences as tensors, padded with 0 to `length` words."""
-    batch = {}
-    for name in WORD_INPUTS:
-        if name not in features[0]:
-            continue
-        rows = [feature[name] for feature in features]
-        if name == "char_ids":
-            width = max((len(ids) for row in rows for ids in row), default=1)
-            rows = [[ids + [0] * (width - len(ids)) for ids in row] for row in rows]
-            blank: list[int] | int = [0] * width
-        else:
-            blank = 0
-        batch[name] = torch.tensor([[*row, *[blank] * (length - len(row))] for row in rows])
-    return batch

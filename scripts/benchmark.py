@@ -5,6 +5,7 @@
     python scripts/benchmark.py --memory span_ner seq_ner
     python scripts/benchmark.py --dspert 10 25
     python scripts/benchmark.py --cold-start
+    python scripts/benchmark.py --cold-start default --models float32=out int8=out-int8
     python scripts/benchmark.py --onnx default --models float32=out int8=out-int8 --data FOLDER
     python scripts/benchmark.py --diffusion runs/race/genia/diffusion_ner-42 --data FOLDER --curves docs/curves
     python scripts/benchmark.py --cost docs/figures
@@ -24,7 +25,7 @@ import transformers
 
 from hf_spanner.analysis.pictures import require_matplotlib
 from hf_spanner.auto import NAMES
-from hf_spanner.benchmarks.cold_start import compare_cold_start
+from hf_spanner.benchmarks.cold_start import compare_cold_start, compare_light_start
 from hf_spanner.benchmarks.cost_curves import BATCHES, CAPS, LENGTHS, cost_curves, cost_table, save_cost
 from hf_spanner.benchmarks.diffusion_curves import curves_table, sampling_curves, save_curves
 from hf_spanner.benchmarks.dspert_speed import compare_forward
@@ -63,7 +64,8 @@ def main() -> None:
         nargs="?",
         const="default",
         metavar="MODEL",
-        help="first import to first answer, beside a token classifier of transformers",
+        help="first import to first answer, beside a token classifier of transformers; of --models, exports of this "
+        "model, also without torch, with the memory that it takes",
     )
     parser.add_argument(
         "--onnx",
@@ -106,7 +108,7 @@ def main() -> None:
         report["onnx"] = compare_exports(args.onnx, exported, sentences, repeats=args.repeats)
         print(f"{len(sentences)} sentences, {args.threads} thread(s), median of {args.repeats}")
         print_table(report["onnx"])
-    elif args.models:
+    elif args.models and not args.cold_start:
         sentences = list(load_nested_ner(args.data)[args.split])[: args.sentences]
         models = dict(model.split("=", 1) for model in args.models)
         report["speed"] = compare_speed(models, sentences, args.batch_size, args.repeats)
@@ -134,6 +136,10 @@ def main() -> None:
     if args.cold_start:
         report["cold_start"] = compare_cold_start(args.cold_start, args.repeats)
         print_table([report["cold_start"]])
+        for name, folder in (model.split("=", 1) for model in args.models):
+            report[f"light start {name}"] = compare_light_start(args.cold_start, folder, args.repeats)
+            print(f"{name}, median of {args.repeats}")
+            print_table(report[f"light start {name}"])
     if args.diffusion:
         if args.curves:
             require_matplotlib()  # before the long run

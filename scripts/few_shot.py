@@ -33,8 +33,7 @@ from hf_spanner.benchmarks.sweep import draw, measure, read_rows, spread
 from hf_spanner.data import entities_to_tags, label_names
 from hf_spanner.evaluation.predictions import read_predictions
 from hf_spanner.metrics import score_entities
-from hf_spanner.modeling.decoding import Entity, resolve_overlaps
-from hf_spanner.modeling.tagging import tag_entities
+from hf_spanner.modeling.decoding import Entity, resolve_overlaps, tag_entities
 from hf_spanner.training.settings import BATCH, PACES
 
 TAGGER = "transformers' token classification"

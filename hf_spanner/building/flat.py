@@ -18,9 +18,9 @@ from ..errors import in_one_sentence
 from ..foreign import check_config, check_tokenizer, check_weights
 from ..loading import check_place, load_tokenizer
 from ..modeling.configuration_nested_ner import NestedNerConfig
+from ..modeling.decoding import SCHEMES
 from ..modeling.encoders import max_positions
 from ..modeling.modeling_seq_ner import SeqNerConfig, SeqNerForNestedNer
-from ..modeling.tagging import SCHEMES
 
 NEVER = 30.0  # how far the logit of a tag that the tagger does not know lies below one that it knows
 _PREFIXES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}  # by what they mean in BIOES

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..default import folder_of
 from ..evaluation.predicting import predict_sentences
+from ..exported import head_of, onnx_class, save_config
 from ..hub.publishing import find, write_companions
 from ..hub.record import RECORD, public, read_record
 from ..loading import load_config, load_model
 from ..modeling.folders import whole_or_not_at_all
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.reading import Reader
-from ..onnx import DATA, GRAPH, HEAD, INPUTS, head_of, onnx_class, part_of, save_config
+from ..onnx import DATA, GRAPH, HEAD, INPUTS, part_of
 from .checking import Answers, Check, check
 from .graph import OPSET, part_to_export, write_graph
 from .quantising import PLAN, Choice, choose, fuse, kinds_of, quantise
@@ -59,7 +60,9 @@ def export(
         if not large:  # the optimiser would read and write all of it
             fuse(aside / GRAPH)
         config = copy.deepcopy(model.config)
-        config.onnx, config.int8_embeddings = {"part": part, "int8": int8, "opset": OPSET}, False
+        config.onnx = {"part": part, "int8": int8, "opset": OPSET}
+        config.onnx |= {"heads": list(config.heads), "longest": config.reach().longest}  # for who reads without torch
+        config.int8_embeddings = False
         head_of(model, part, aside / HEAD)
         save_config(config, aside)
         tokenizer.save_pretrained(aside)

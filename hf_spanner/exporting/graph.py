@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..exported import ENCODER_OUTPUTS
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.reading import Reader
-from ..onnx import DATA, ENCODER_OUTPUTS, GRAPH, INPUTS, OUTPUTS
+from ..onnx import DATA, GRAPH, INPUTS, OUTPUTS
 
 OPSET = 20  # the first with GELU
 ONE_FILE = 1_500 * 2**20  # bytes of weights that go into the graph's own file; its format ends at 2 GB

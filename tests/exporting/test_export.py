@@ -1,5 +1,6 @@
 """Models exported for ONNX Runtime: the same entities, loaded like any other model, and refused where it must be."""
 
+import errno
 import json
 import os
 import shutil
@@ -22,14 +23,15 @@ onnx = pytest.importorskip("onnx", reason="needs hf_spanner[onnx]")
 pytest.importorskip("onnxscript", reason="needs hf_spanner[onnx]")
 pytest.importorskip("onnxruntime", reason="needs hf_spanner[onnx]")
 
+import hf_spanner.onnx  # noqa: E402
 from hf_spanner.exporting import export  # noqa: E402
+from hf_spanner.exporting.graph import ENCODER_ALONE  # noqa: E402
 from hf_spanner.exporting.quantising import choose  # noqa: E402
 from hf_spanner.exporting.smoothing import column_ranges, scale_rows, smooth  # noqa: E402
 from hf_spanner.onnx import GRAPH, open_session  # noqa: E402
 
-WORDS = st.lists(
-    st.sampled_from("the mayor of New York Bank England receptor 東京 \u200b IL-2 x".split(" ")), max_size=30
-)
+SOME = "the mayor of New York Bank England receptor 東京 \u200b IL-2 x".split(" ")
+WORDS = st.lists(st.sampled_from(SOME), max_size=30)
 
 
 @pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
@@ -113,6 +115,59 @@ def test_what_belongs_to_training_is_refused_in_a_sentence(pair, tokenizer):
     ):
         with pytest.raises(ValueError, match=told):
             call()
+
+
+# ------------------------------------------------------------------------------------------------- without torch
+
+
+@pytest.fixture(scope="module")
+def both(pair, row):
+    """The reader without torch and the pipeline of an export; of the head that can be read without, if one cannot."""
+    *_, folder = pair
+    if row.approach in ENCODER_ALONE or row.name == "seq_ner-crf":
+        with pytest.raises(ValueError, match="with torch"):
+            hf_spanner.onnx.load(folder)
+        pytest.skip(f"{row.name} is read with torch")
+    return hf_spanner.onnx.load(folder), hf_spanner.pipeline(folder)
+
+
+def assert_alike(one, other):
+    for found, expected in zip(one, other, strict=True):
+        assert [{**e, "score": 0} for e in found] == [{**e, "score": 0} for e in expected]
+        assert [e["score"] for e in found] == pytest.approx([e["score"] for e in expected], abs=1e-6)
+
+
+LONG = st.lists(st.sampled_from([*SOME, "\ud800", "\n"]), max_size=150).map(" ".join)  # up to some windows
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(LONG, min_size=1, max_size=4), st.integers(1, 4))
+def test_entities_without_torch_are_those_of_the_pipeline(both, texts, batch_size):
+    light, ner = both
+    assert_alike(light(texts, batch_size=batch_size), ner(texts, batch_size=batch_size))
+
+
+def test_parameters_without_torch_mean_what_they_mean_in_the_pipeline(both):
+    light, ner = both
+    texts, label = [" ".join(SOME * 8), "", "New York"], ner.model.config.labels[0]
+    for parameters in (
+        {"threshold": 0.0, "overlap": "any"},
+        {"threshold": {label: 0.9}, "nesting": True, "word_indices": True},
+        {"labels": [label], "label_map": {label: "other"}},
+        {"stride": 20},
+        *({"head": head} for head in ner.model.heads),
+    ):
+        assert_alike(light(texts, **parameters), ner(texts, **parameters))
+    words = texts[0].split()
+    assert_alike([light(words, is_split_into_words=True)], [ner(words, is_split_into_words=True)])
+    assert_alike(light(text for text in texts), ner(texts))
+    assert_alike([light(texts[0])], [ner(texts[0])])
+    for wrong in ({"threshold": 2}, {"labels": ["nonsense"]}, {"overlap": "none"}, {"head": "tail"}, {"nonsense": 1}):
+        with pytest.raises((ValueError, TypeError)) as ours:
+            light("x", **wrong)
+        with pytest.raises((ValueError, TypeError)) as theirs:
+            ner("x", **wrong)
+        assert str(ours.value) == str(theirs.value)
 
 
 # ------------------------------------------------------------------------------------------------ without the matrix
@@ -265,6 +320,31 @@ def test_an_export_replaces_no_trained_model_and_exports_no_export(source, expor
     assert sorted(file.name for file in source.iterdir()) == before
     assert main(["export", str(exported[0]), str(tmp_path)]) == 2
     assert "is exported already" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "disk is full"),
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (ModuleNotFoundError("No module named 'onnxscript'", name="onnxscript"), "pip install hf_spanner[onnx]"),
+    ],
+    ids=["full", "read-only", "no onnx"],
+)
+def test_an_export_that_cannot_be_written_says_why_and_leaves_what_was_there(
+    source, tmp_path, monkeypatch, capsys, error, told
+):
+    def fails(model, tokenizer, folder):
+        (folder / GRAPH).write_bytes(b"half")
+        raise error
+
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    monkeypatch.setattr("hf_spanner.exporting.write_graph", fails)
+    assert main(["export", str(source), str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err.strip()
+    assert told in said and said.count("hf-spanner export:") == 1
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["notes.txt"]
 
 
 def test_a_large_model_s_weights_lie_beside_its_graph_also_in_the_cache_of_the_hub(source, tmp_path, monkeypatch):

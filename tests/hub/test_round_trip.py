@@ -106,7 +106,8 @@ def test_a_repository_has_the_files_it_needs_and_no_others(hub, pushed):
         ".gitattributes",
     }
     shared = (
-        "boundary_smoothing configuration_nested_ner decoding reading subwords modeling_nested_ner pipeline_nested_ner"
+        "boundary_smoothing configuration_nested_ner decoding reading subwords modeling_nested_ner "
+        "pipeline_nested_ner pooling rules texts"
     )
     shared = {
         f"{name}.py"

@@ -197,6 +197,14 @@ class Greedy:
             raise self.error
 
 
+def test_short_windows_are_not_padded_to_long_ones(tokenizer):
+    reader = Reader(next(row for row in ROWS if row.name == "span_ner").make(tokenizer), tokenizer)
+    readings = [reader.cut(["New"] * number) for number in (1, 20, 2, 15, 1, 18)]
+    batches = [[place.text for place in places] for places, _ in reader.run(readings, batch_size=4)]
+    assert batches == [[1, 5, 3], [2, 0, 4]]
+    assert [len(places) for places, _ in reader.run(readings, batch_size=2)] == [2, 1, 2, 1]
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -208,7 +216,8 @@ class Greedy:
 )
 def test_a_batch_that_does_not_fit_into_memory_is_read_in_halves_and_that_is_said_once(error, tokenizer, caplog):
     model = next(row for row in ROWS if row.name == "span_ner").make(tokenizer)
-    texts = [{"tokens": "the mayor of New York met the head of the Bank".split()[: 1 + i % 9]} for i in range(40)]
+    words = "the mayor of New York met the head of the Bank".split()
+    texts = [{"tokens": words[i % 9 :] + words[: i % 9]} for i in range(40)]
     reader = Reader(model, tokenizer)
 
     def found(**how):  # scores but for the last digits, which hang on what else is in a batch

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from tests_support import read_oracle
 
 from hf_spanner.data.tags import decode_tags, entities_to_tags
+from hf_spanner.modeling.decoding import tag_entities
 from hf_spanner.modeling.losses import Gold
-from hf_spanner.modeling.tagging import CRF, TaggingHead, bio_tags, bioes_tags, tag_entities
+from hf_spanner.modeling.tagging import CRF, TaggingHead, bio_tags, bioes_tags
 
 LABELS = ["A", "B"]
 OUT, B_A, I_A, B_B, I_B = range(5)

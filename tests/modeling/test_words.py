@@ -3,7 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_spanner.modeling.words import SPLITTERS, pool_words, split_words
+from hf_spanner.modeling.pooling import pool_words
+from hf_spanner.modeling.words import SPLITTERS, split_words
 
 
 def words_of(text, splitter="compound"):

@@ -1,0 +1,136 @@
+"""What a configuration says of labels and of scores: types and kinds of mention, thresholds, heads, reach.
+
+Without torch and transformers: a configuration takes these rules from here, and so do exported models that are read
+without either (`hf_spanner.onnx`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from .decoding import Calibration, Entity, best_labels, resolve_overlaps, split_mention, thresholds_of
+
+
+class Reach(NamedTuple):
+    """What a model can answer with at all: said before training and on cards, and how far windows must overlap."""
+
+    longest: int | None = None  # the most words of an entity; None for any number
+    unit: str = "word"  # what `longest` counts, or "subword"
+    sizes: tuple[int, ...] | None = None  # if not every size up to `longest`
+    learnt: int | None = None  # longer ones are not learnt
+    per_text: int | None = None  # the most entities of one text
+
+    @property
+    def needed_overlap(self) -> int:
+        """The words that neighbouring windows must share so that every entity lies whole in one of them."""
+        return (self.longest or 1) - 1
+
+    def overlap(self, capacity: int) -> int:
+        """The words that they do share, if windows hold `capacity` sub-words."""
+        return max(self.needed_overlap, capacity // 4)
+
+    def refuses(self, size: int, at_end: bool = False) -> str | None:
+        """Why an entity of this size cannot be found, in words; None if it can.
+
+        `at_end`: it ends with its text. There seeds of any size are cut to what is left.
+        """
+        if self.longest is not None and size > self.longest:
+            return f"longer than max_span_length={self.longest} {self.unit}s"
+        if self.learnt is not None and size > self.learnt:
+            return f"longer than the {self.learnt} words to which seeds learn to grow"
+        if self.sizes is not None and size not in self.sizes and not at_end:
+            return f"of another size than windows={list(self.sizes)}"
+        return None
+
+
+class LabelRules:
+    """Of an object with the fields of `NestedNerConfig`."""
+
+    id2label: Any
+    mentions: Any
+
+    @property
+    def labels(self) -> list[str]:
+        """The entity types in the order of their ids."""
+        names: Any = self.id2label  # by number: `__post_init__` has made it so
+        return [names[index] for index in range(len(names))]
+
+    @property
+    def types(self) -> list[str]:
+        """The entity types, in the order of their first label: what entities are called and scored by."""
+        return list(dict.fromkeys(split_mention(label, self.mentions)[0] for label in self.labels))
+
+    @property
+    def label_types(self) -> list[int] | None:
+        """Of each label the number of its type, if the model tells kinds of mention apart."""
+        if self.mentions is None:
+            return None
+        types = {name: number for number, name in enumerate(self.types)}
+        return [types[split_mention(label, self.mentions)[0]] for label in self.labels]
+
+    def thresholds(self, threshold: float | Mapping[str, float] | None) -> list[float | None]:
+        """One threshold for each label, from one number or a mapping that names some of the types, or of the labels of
+        one kind of mention (`person:name`), which go before their type."""
+        names = list(dict.fromkeys((*self.types, *self.labels)))
+        limits = dict(zip(names, thresholds_of(threshold, names), strict=True))
+        types = [split_mention(label, self.mentions)[0] for label in self.labels]
+        return [
+            limits[kind] if limits[label] is None else limits[label]
+            for label, kind in zip(self.labels, types, strict=True)
+        ]
+
+    def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
+        """Refuse kinds of mention that the model does not tell apart."""
+        if mentions is None:
+            return
+        if self.mentions is None:
+            raise ValueError(
+                f"{option}={mentions!r}: this model does not tell kinds of mention apart. Train one on data whose "
+                "entities have a `mention`, with `--mentions true`."
+            )
+        if unknown := [kind for kind in mentions if kind not in self.mentions]:
+            raise ValueError(f"{option} names {unknown[0]!r}; this model tells {', '.join(self.mentions)} apart.")
+
+    def choose_head(self, head: str | None) -> str:
+        """Which head predicts: the one asked for, if the model has it."""
+        config: Any = self
+        heads = config.heads
+        if head is None:
+            head = config.predict_from if len(heads) > 1 else heads[0]
+        if head not in heads:
+            raise ValueError(
+                f"This {config.model_type} model has no {head!r} head, only {list(heads)}. "
+                "A span approach gets a 'seq' head by training with bundle_weight=0.1."
+            )
+        return str(head)
+
+    def decide(
+        self,
+        candidates: Callable[[list[float | None]], list[list[Entity]]],
+        threshold: float | Mapping[str, float] | None,
+        overlap: str | None,
+        head: str,
+    ) -> list[list[Entity]]:
+        """Entities of each sentence, in text order, of what `candidates` finds by one threshold for each label.
+
+        The arguments are those of a model's `decode`.
+        """
+        config: Any = self
+        thresholds = self.thresholds(config.threshold if threshold is None else threshold)
+        rise = None if config.calibration is None else Calibration(config.calibration)
+        if rise is not None:
+            thresholds = [None if share is None else rise.inverse(share) for share in thresholds]
+        found = candidates(thresholds)
+        if head == "span" and config.exclusive_labels:
+            found = [best_labels(entities) for entities in found]
+        if self.mentions is not None:
+            found = [[self._with_mention(entity) for entity in entities] for entities in found]
+        if rise is not None:
+            found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
+        return [resolve_overlaps(entities, overlap or config.overlap) for entities in found]
+
+    def _with_mention(self, entity: Entity) -> Entity:
+        """The entity by type and kind of mention."""
+        label, mention = split_mention(entity.label, self.mentions)
+        return entity._replace(label=label, mention=mention)
