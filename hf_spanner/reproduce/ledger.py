@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from .runs import read_corpora
-from .tables import PAPERS, Table, read_table
+from .tables import PAPERS, corpora_of, read_table
 
 FILE = Path(__file__).resolve().parent / "ledger.yaml"
 
@@ -39,11 +39,6 @@ class Row:
         return list(dict.fromkeys(corpus for table in tables for corpus in corpora_of(table)))
 
 
-def corpora_of(table: Table) -> list[str]:
-    """The corpora whose sentences a table needs; what recipes hold needs none."""
-    return list(dict.fromkeys(cell.corpus for cell in table.cells if cell.section != "recipe"))
-
-
 def read_ledger() -> list[Row]:
     """All rows, paper by paper."""
     content = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -64,6 +59,8 @@ def state(row: Row, output: Path) -> str:
             outcome: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
             failed = sum("failed" in cell for cell in outcome["cells"])
             told = f", {failed} of {len(outcome['cells'])} figures failed" if failed else ""
+            lacking = ", ".join(outcome["missing"])
+            told += f", without {lacking}" if lacking else ""
             made.append(f"{outcome['made']} ({outcome['budget']}{told})")
     if len(made) < len(row.tables):
         return "; ".join([*made, "not made here"])

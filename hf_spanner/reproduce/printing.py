@@ -50,6 +50,7 @@ def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
         lines.append(f"Ours: the paper's recipe, seed {seeds}.")
     if outcome["stand-ins"]:
         lines.append(f"Not at hand, the package's sample corpus stands in: {', '.join(outcome['stand-ins'])}.")
+    lines += outcome["remarks"]
     reasons = dict.fromkeys(cell["failed"] for cell in outcome["cells"] if "failed" in cell)
     return [*lines, *(f"Failed: {reason}" for reason in reasons)]
 

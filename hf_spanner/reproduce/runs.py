@@ -128,16 +128,21 @@ class Place:
             )
         return str(self.output / "encoders" / f"toy-{Path(self.data(corpus)).name}")
 
+    def make_data(self, corpus: str) -> str:
+        """What `data` names, made if the budget leaves but some of the sentences."""
+        if (sizes := self.budget.sentences) is not None:
+            folder = Path(self.data(corpus))
+            drawn = folder.with_name(f"{folder.name}.drawn")
+            if not drawn.is_file():  # reading a whole corpus takes a while
+                draw(self.source(corpus), sizes[0], DRAW, folder.parent, sizes[1], sizes[2])
+                drawn.touch()
+        return self.data(corpus)
+
     def train(self, run: Run) -> None:
         """Make ready what a run needs, and train it, unless it is done."""
         if run.done:
             return
-        if (sizes := self.budget.sentences) is not None:
-            folder = Path(run.data)
-            drawn = folder.with_name(f"{folder.name}.drawn")
-            if not drawn.is_file():  # reading a whole corpus takes a while
-                draw(self.source(run.corpus), sizes[0], DRAW, folder.parent, sizes[1], sizes[2])
-                drawn.touch()
+        self.make_data(run.corpus)
         if self.encoder is None and self.budget.name == "small":
             encoder = Path(str(self.encoder_for(run.corpus)))
             if not (encoder / "model.safetensors").is_file():  # the last file of it

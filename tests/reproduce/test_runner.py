@@ -175,6 +175,47 @@ def test_statistics_need_no_training_and_count_as_a_hand_does(tmp_path):
     shown = {(f.cell.row, f.cell.column): f.text() for f in figures}
     assert shown["#Entity", "GENIA"] == "28" and shown["#Entity", "ACE04"] == "not at hand"
     assert "needs the LDC's ACE 2004" in markdown(table, work.outcome(figures))
+    # Figures are of the data as it is now, and of a split that is not there nothing is said.
+    (corpus / "test.jsonl").unlink()
+    work = Reproduction(table, work.place)
+    figures = work.figures()
+    shown = {(f.cell.row, f.cell.column): f.text() for f in figures}
+    assert shown["#Entity", "GENIA"] == "14" and shown["#Sent., test", "GENIA"] == "not at hand"
+    assert not any(figure.failed for figure in figures)
+    assert f"GENIA, as it lies in {corpus}, has no test split" in markdown(table, work.outcome(figures))
+
+
+def test_a_span_with_two_labels_counts_once_where_the_papers_files_have_one(tmp_path):
+    sentence = {"id": "1", "doc_id": None, "tokens": ["a", "b", "c"], "entities": []}
+    spans = [(0, 3, "DNA"), (0, 3, "protein"), (1, 2, "DNA")]
+    sentence["entities"] = [{"start": a, "end": b, "label": label} for a, b, label in spans]
+    for split in ("train", "validation", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(json.dumps(sentence) + "\n")
+    counts = describe_corpus(str(tmp_path))
+    assert counts["train and validation"]["entities"] == 6 and counts["train"]["nested or covering"] == 3
+    assert counts["one label"]["train and validation"]["entities"] == 4
+    assert counts["one label"]["test"]["nested or covering"] == 2
+
+
+def test_the_sample_stands_in_for_all_splits_and_only_where_sentences_are_needed(tmp_path):
+    counted = Reproduction(read_table("dspert", "table6"), place(tmp_path))
+    shown = {(f.cell.row, f.cell.column): f.text() for f in counted.figures()}
+    assert shown["#Sent., test", "GENIA"] == "6" and "not at hand" not in shown.values()
+    set_up = Reproduction(read_table("dspert", "table7"), place(tmp_path))
+    assert "stands in" not in markdown(set_up.table, set_up.outcome(set_up.figures()))
+
+
+def test_scores_on_validation_data_in_place_of_test_data_are_said_to_be(tmp_path):
+    corpus = tmp_path / "corpora" / "genia"
+    corpus.mkdir(parents=True)
+    for split in ("train", "validation"):
+        (corpus / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records()))
+    full = dataclasses.replace(SMALL, name="full", sentences=None)
+    table = make_table("sng", "two", CONTENT)
+    work = Reproduction(table, Place(tmp_path, full, COMMANDS, data_root=corpus.parent, say=len), [1])
+    work.train()
+    text = markdown(table, work.outcome(work.figures()))
+    assert "has no test split: read is its validation split." in text and "failed" not in text
 
 
 def test_a_curve_is_told_by_its_ends():
@@ -227,6 +268,9 @@ def test_the_ledger_says_when_a_table_was_made(tmp_path):
     write_outcome(table, work.outcome(figures := work.figures()), figures, tmp_path / "tables" / "sng")
     (line,) = [line for line in ledger_text(tmp_path, paper="sng").splitlines() if line.startswith("| Table 1 ")]
     assert "(small)" in line
+    outcome = work.outcome(figures) | {"missing": {"genia": "GENIA is not at hand."}}
+    write_outcome(table, outcome, figures, tmp_path / "tables" / "sng")
+    assert "(small, without genia)" in ledger_text(tmp_path, paper="sng")
 
 
 @pytest.mark.slow
