@@ -199,7 +199,10 @@ def plan_run(place: Place, cell: Cell, seed: int) -> Run:
     """The training that a cell of a table asks for."""
     recipe = recipe_of(place, cell)
     data = place.data(cell.corpus)
-    named = {key: Path(str(value)).name if key == "encoder" else value for key, value in recipe.items()}
+    # What a recipe says and what is so anyway are one training; nothing is chosen where the learning rate is given.
+    unsaid = _defaults(recipe) if "learning_rate" in recipe else {}
+    said = {key: value for key, value in recipe.items() if key not in unsaid or unsaid[key] != value}
+    named = {key: Path(str(value)).name if key == "encoder" else value for key, value in said.items()}
     identity = json.dumps([named, Path(data).name, place.budget.sentences], sort_keys=True)
     digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
     stem = PurePosixPath(str(cell.recipe)).stem
@@ -216,7 +219,7 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
     recipe = read_recipe(base or cell.recipe)
     recipe.pop("seed", None)
     name = str(row.get("approach", recipe.get("approach", "span_ner")))
-    fields = {f.name: f.default for f in dataclasses.fields(approach(name).config_class)}
+    fields = _defaults({"approach": name})
     replaced = {**budget.settings, **budget.of.get(name, {})}
     recipe |= {key: value for key, value in replaced.items() if key != "frozen_encoder_epochs" or key in recipe}
     for key, most in budget.at_most.items():
@@ -236,9 +239,13 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
 def paper_recipe(cell: Cell) -> dict[str, Any]:
     """The paper's recipe and what the row sets, whatever the budget; what neither says is the approach's default."""
     recipe = read_recipe(str(cell.recipe)) | dict(cell.settings)
-    config = approach(recipe["approach"]).config_class
-    fields = {f.name: f.default for f in dataclasses.fields(config) if f.default is not dataclasses.MISSING}
-    return fields | recipe
+    return {key: value for key, value in _defaults(recipe).items() if value is not dataclasses.MISSING} | recipe
+
+
+def _defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What the configuration of a recipe's approach has if nothing is said."""
+    config = approach(str(recipe.get("approach", "span_ner"))).config_class
+    return {f.name: f.default for f in dataclasses.fields(config)}
 
 
 def _depth(depth: int, paper: str, encoder: str | None) -> int:

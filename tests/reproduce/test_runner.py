@@ -116,6 +116,15 @@ def test_a_run_is_the_same_wherever_its_folders_are_named_from(tmp_path, monkeyp
     assert plan_run(place(tmp_path / "out", encoder="default"), cell, 1).recipe["span_depth"] == 2
 
 
+def test_what_is_said_and_what_is_so_anyway_are_one_training(tmp_path):
+    said = read_table("dspert", "table3").cell("shallow, max-pooling", "GENIA")
+    unsaid = read_table("dspert", "figure2").cell("GENIA, shallow", "1")
+    other = read_table("dspert", "table3").cell("shallow, mean-pooling", "GENIA")
+    assert said.settings != unsaid.settings
+    folders = [plan_run(place(tmp_path), cell, 1).folder for cell in (said, unsaid, other)]
+    assert folders[0] == folders[1] != folders[2]
+
+
 def test_a_run_that_fails_is_said_in_its_cell_and_the_others_are_made(tmp_path):
     content = {**CONTENT, "rows": {"right": {}, "wrong": {"settings": {"no_such_setting": 1}}}}
     _, (right, wrong), outcome = made(make_table("sng", "two", content), tmp_path)
