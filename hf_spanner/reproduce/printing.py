@@ -70,8 +70,10 @@ def write_outcome(table: Table, outcome: dict[str, Any], figures: Sequence[Figur
 
 
 def draw(table: Table, figures: Sequence[Figure]) -> Any:
-    """A line a row over the columns, or bars; of rows whose figures are curves themselves, these. F1 and speed, say, which
-    have no scale in common, are drawn one below the other."""
+    """A line a row over the columns, or bars; of rows whose figures are curves themselves, these.
+
+    F1 and speed, say, which have no scale in common, are drawn one below the other.
+    """
     require_matplotlib()
     from matplotlib.figure import Figure as Drawing
 

@@ -88,7 +88,7 @@ class Place:
     commands: Commands
     data_root: Path | None = None
     encoder: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the user, on top of all
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the user, on top of all; `genia/NAME` of one corpus
     say: Callable[[str], None] = print
 
     def source(self, corpus: str) -> str:
@@ -232,7 +232,7 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
             row["encoder"] = encoder
         if not budget.is_full and row.get("span_depth"):
             row["span_depth"] = _depth(row["span_depth"], paper, place.encoder)
-    whole = {**recipe, **row, **place.settings}
+    whole = {**recipe, **row, **_of_corpus(place.settings, cell.corpus)}
     return {key: value for key, value in whole.items() if value is not None or key in fields}  # None: as if unset
 
 
@@ -240,6 +240,18 @@ def paper_recipe(cell: Cell) -> dict[str, Any]:
     """The paper's recipe and what the row sets, whatever the budget; what neither says is the approach's default."""
     recipe = read_recipe(str(cell.recipe)) | dict(cell.settings)
     return {key: value for key, value in _defaults(recipe).items() if value is not dataclasses.MISSING} | recipe
+
+
+def _of_corpus(settings: Mapping[str, Any], corpus: str) -> dict[str, Any]:
+    """What a user sets for all corpora, and in its place what for this one: `genia/vectors`, say."""
+    ours = {}
+    for name, value in sorted(settings.items(), key=lambda item: "/" in item[0]):
+        of, _, key = name.rpartition("/")
+        if of and of not in read_corpora():
+            raise ValueError(f"--set {name}: there is no corpus {of!r}: choose from {', '.join(read_corpora())}.")
+        if of in ("", corpus):
+            ours[key] = value
+    return ours
 
 
 def _defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,6 +106,7 @@ def test_claims_are_trained_judged_and_written_and_a_second_call_trains_nothing(
     by_name = {row["name"]: row for row in rows}
     assert by_name["attention"]["verdict"] == verdict(tuple(by_name["attention"]["interval"]))
     assert by_name["sure"]["interval"] is None and by_name["sure"]["verdict"] == "open"  # one run, and no count
+    assert "--seeds 1 --budget small --sentences 8 6 6\n" in text and "Made with hf_spanner " in text
     assert text.count("| *open* |") == 2 and "## sng" in text and "91.76 > ?" in text
     page.unlink()
     plan = make_claims(place, [1, 2], "sng", ["attention"], dry_run=True, page=page)

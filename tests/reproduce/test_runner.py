@@ -116,6 +116,16 @@ def test_a_run_is_the_same_wherever_its_folders_are_named_from(tmp_path, monkeyp
     assert plan_run(place(tmp_path / "out", encoder="default"), cell, 1).recipe["span_depth"] == 2
 
 
+def test_a_setting_may_be_of_one_corpus(tmp_path):
+    table = read_table("locate_and_label", "table1")
+    here = place(tmp_path, settings={"genia/vectors": "pubmed.txt", "vectors": "glove.txt"})
+    recipes = {row: plan_run(here, table.cell(row, "F1"), 1).recipe for row in ("ACE04", "GENIA")}
+    assert {row: recipe["vectors"] for row, recipe in recipes.items()} == {"ACE04": "glove.txt", "GENIA": "pubmed.txt"}
+    here = place(tmp_path, settings={"gena/vectors": "pubmed.txt"})
+    with pytest.raises(ValueError, match="--set gena/vectors: there is no corpus 'gena': choose from ace04, "):
+        plan_run(here, table.cell("ACE04", "F1"), 1)
+
+
 def test_what_is_said_and_what_is_so_anyway_are_one_training(tmp_path):
     said = read_table("dspert", "table3").cell("shallow, max-pooling", "GENIA")
     unsaid = read_table("dspert", "figure2").cell("GENIA, shallow", "1")
