@@ -52,19 +52,22 @@ def read_ledger() -> list[Row]:
 
 def state(row: Row, output: Path) -> str:
     """Whether its tables were made in a folder, when, and under which budget."""
-    made = []
-    for name in row.tables:
-        file = output / "tables" / row.paper / f"{name}.json"
-        if file.is_file():
-            outcome: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            failed = sum("failed" in cell for cell in outcome["cells"])
-            told = f", {failed} of {len(outcome['cells'])} figures failed" if failed else ""
-            lacking = ", ".join(outcome["missing"])
-            told += f", without {lacking}" if lacking else ""
-            made.append(f"{outcome['made']} ({outcome['budget']}{told})")
-    if len(made) < len(row.tables):
-        return "; ".join([*made, "not made here"])
-    return "; ".join(made) or ("" if row.drawing else "by tests")
+    if not row.tables:
+        return "" if row.drawing else "by tests"
+    made = {name: _made(output / "tables" / row.paper / f"{name}.json") for name in row.tables}
+    return "; ".join(made.values() if len(made) == 1 else (f"{name}: {told}" for name, told in made.items()))
+
+
+def _made(file: Path) -> str:
+    if not file.is_file():
+        return "not made here"
+    outcome: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    told = [outcome["budget"]]
+    if failed := sum("failed" in cell for cell in outcome["cells"]):
+        told.append(f"{failed} of {len(outcome['cells'])} figures failed")
+    if outcome["missing"]:
+        told.append(f"without {', '.join(outcome['missing'])}")
+    return f"{outcome['made']} ({', '.join(told)})"
 
 
 def ledger_text(output: Path, data_root: Path | None = None, paper: str | None = None) -> str:

@@ -15,9 +15,9 @@ from tests_support import records
 from hf_spanner import cli
 from hf_spanner.cli.reproduce import COMMANDS
 from hf_spanner.evaluation import list_mentions
-from hf_spanner.reproduce.ledger import ledger_text
+from hf_spanner.reproduce.ledger import ledger_text, read_ledger, state
 from hf_spanner.reproduce.measures import bracketed, describe_corpus, look_up, of_length
-from hf_spanner.reproduce.printing import markdown, write_outcome
+from hf_spanner.reproduce.printing import draw, markdown, write_outcome
 from hf_spanner.reproduce.runner import Figure, Reproduction
 from hf_spanner.reproduce.runs import Place, plan_run, read_budgets
 from hf_spanner.reproduce.tables import make_table, read_table
@@ -160,6 +160,21 @@ def test_a_curve_and_a_histogram_are_drawn_and_a_picture_is_a_file(tmp_path):
     assert (tmp_path / picture.text()).read_bytes().startswith(b"\x89PNG") and 0 <= right.mean <= 1
 
 
+def test_figures_without_a_scale_in_common_are_drawn_apart_and_hide_nothing():
+    pytest.importorskip("matplotlib", reason="the plots need matplotlib: pip install hf_spanner[plots]")
+    table = read_table("diffusion_ner", "figure3")
+    figures = [Figure(cell, {1: 0.9 if cell.section == "scores" else 2.0}) for cell in table.cells]
+    above, below = draw(table, figures).axes
+    assert (above.get_ylabel(), below.get_ylabel()) == ("F1", "relative speed")
+    assert {y for line in above.lines for y in line.get_ydata()} == {90.0}
+    assert {y for line in below.lines for y in line.get_ydata()} == {2.0}
+    bundled = read_table("bundling", "figure5")
+    (axes,) = draw(bundled, [Figure(cell, {1: 0.5}) for cell in bundled.cells]).axes
+    axes.figure.draw_without_rendering()
+    legend, inside = axes.get_legend().get_window_extent(), axes.get_window_extent()
+    assert len(axes.get_legend().get_texts()) == 12 and legend.x0 >= inside.x1
+
+
 def test_heads_bins_differences_and_speed_are_measured_of_one_training(tmp_path):
     content = {
         "title": "Bundled",
@@ -290,6 +305,8 @@ def test_the_ledger_says_when_a_table_was_made(tmp_path):
     outcome = work.outcome(figures) | {"missing": {"genia": "GENIA is not at hand."}}
     write_outcome(table, outcome, figures, tmp_path / "tables" / "sng")
     assert "(small, without genia)" in ledger_text(tmp_path, paper="sng")
+    (batches,) = [row for row in read_ledger() if "batching" in row.tables]
+    assert state(batches, tmp_path) == "table3: not made here; batching: not made here"
 
 
 @pytest.mark.slow
