@@ -205,9 +205,8 @@ class Reproduction:
 
     def _no_split(self, cell: Cell, split: str, instead: str) -> None:
         corpus = read_corpora()[cell.corpus]["title"]
-        self.remarks[f"{corpus}, as it lies in {self.place.source(cell.corpus)}, has no {split} split: {instead}."] = (
-            None
-        )
+        where = self.place.source(cell.corpus)
+        self.remarks[f"{corpus}, as it lies in {where}, has no {split} split: {instead}."] = None
 
     def _file(self, name: str) -> Path:
         return self.place.output / "tables" / self.table.paper / f"{self.table.name}.{name}"
