@@ -1,4 +1,4 @@
-"""The corpora that nobody may pass on: from files made to their formats to a figure of a table, by a user's commands."""
+"""Corpora that nobody may pass on: from files made to their formats to a figure of a table, by the commands of users."""
 
 import json
 import random
