@@ -1,4 +1,4 @@
-"""Corpora that nobody may pass on: from files made to their formats to a figure of a table, by the commands of users."""
+"""Corpora that nobody may pass on: from files made to their formats to a figure of a table, by commands of users."""
 
 import json
 import random
