@@ -42,7 +42,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--budget", choices=list(read_budgets()), help="default: full, and claims for --claims")
     parser.add_argument("--seeds", type=int, nargs="+", help="in place of the table's or the budget's")
     parser.add_argument("--sentences", type=int, nargs=3, metavar=("TRAIN", "VALIDATION", "TEST"), help="of a corpus")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of all trainings")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of all trainings, or of one corpus: genia/vectors=PubMed.txt",
+    )
     parser.add_argument("--output_dir", type=Path, default=Path("runs/reproduce"), help="default: runs/reproduce")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     parser.add_argument("--only", nargs="+", metavar="CLAIM", help="of --claims: those with these names")

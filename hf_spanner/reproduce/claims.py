@@ -14,10 +14,11 @@ import yaml
 from scipy import stats
 
 from ..evaluation.comparison import SentenceCounts, f1_of
+from ..hub.record import RECORD, read_record
 from ..hub.several import deviation
 from .measures import Reading, groups_of, look_up
 from .runner import explain
-from .runs import Place, Run, plan_run
+from .runs import Place, Run, plan_run, read_budgets
 from .tables import PAPERS, Cell, Table, read_table
 
 FILE = Path(__file__).resolve().parent / "claims.yaml"
@@ -56,6 +57,7 @@ class Outcome:
     smaller: dict[int, float] = field(default_factory=dict)
     interval: tuple[float, float] | None = None
     failed: str | None = None
+    versions: dict[str, None] = field(default_factory=dict)  # of the programs that made the runs
 
     @property
     def verdict(self) -> str:
@@ -227,6 +229,8 @@ def judge(place: Place, claim: Claim, seeds: Sequence[int], failed: dict[Path, s
             if not run.done:
                 outcome.failed = (failed or {}).get(run.folder)
                 continue
+            made_with = read_record(run.folder / RECORD)["versions"]
+            outcome.versions[", ".join(f"{name} {number}" for name, number in made_with.items())] = None
             reading = Reading(run, cell, place.commands)
             value = look_up(reading.section(cell.section)[0], cell.measure)
             if value is not None:
@@ -267,6 +271,7 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
     if budget.sentences is not None:
         size = f"{budget.sentences[0]:,} training and {budget.sentences[2]:,} test sentences, "
     encoder, shown = "ENCODER" if place.encoder is None else Path(place.encoder).name, " ".join(map(str, seeds))
+    versions = dict.fromkeys(version for outcome in outcomes for version in outcome.versions)
     lines = [
         "# What the papers claim, and what comes out here",
         "",
@@ -275,9 +280,10 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
         "not reproduced here may well hold at the paper's scale.",
         "",
         "```bash",
-        f"hf-spanner reproduce --claims --data-root DATA --encoder {encoder} --seeds {shown}",
+        f"hf-spanner reproduce --claims --data-root DATA --encoder {encoder} --seeds {shown}{_changes(place)}",
         "```",
         "",
+        *([f"Made with {'; and with '.join(versions)}.", ""] if versions else []),
         *(f"- {verdicts.count(name)} *{name}*: {meaning}." for name, meaning in MEANINGS.items()),
         "",
         "Intervals of F1 and accuracy: a bootstrap over sentences and runs; of other figures: Welch's t over runs.",
@@ -292,6 +298,15 @@ def claims_page(place: Place, outcomes: Sequence[Outcome], seeds: Sequence[int])
     if failures:
         lines += ["", "Not trained:", "", *(f"- {told}" for told in failures)]
     return "\n".join(lines) + "\n"
+
+
+def _changes(place: Place) -> str:
+    """The flags that make another budget of the one that is named."""
+    flags = [] if place.budget.name == "claims" else [f"--budget {place.budget.name}"]
+    if place.budget.sentences != read_budgets()[place.budget.name].sentences:
+        flags.append("--sentences " + " ".join(map(str, place.budget.sentences or ())))
+    flags += [f"--set {name}={value}" for name, value in place.settings.items()]
+    return "".join(f" {flag}" for flag in flags)
 
 
 def _cells(outcome: Outcome) -> list[str]:

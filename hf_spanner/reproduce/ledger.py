@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from .runs import read_corpora
-from .tables import PAPERS, Table, read_table
+from .tables import PAPERS, corpora_of, read_table
 
 FILE = Path(__file__).resolve().parent / "ledger.yaml"
 
@@ -39,11 +39,6 @@ class Row:
         return list(dict.fromkeys(corpus for table in tables for corpus in corpora_of(table)))
 
 
-def corpora_of(table: Table) -> list[str]:
-    """The corpora whose sentences a table needs; what recipes hold needs none."""
-    return list(dict.fromkeys(cell.corpus for cell in table.cells if cell.section != "recipe"))
-
-
 def read_ledger() -> list[Row]:
     """All rows, paper by paper."""
     content = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -57,17 +52,22 @@ def read_ledger() -> list[Row]:
 
 def state(row: Row, output: Path) -> str:
     """Whether its tables were made in a folder, when, and under which budget."""
-    made = []
-    for name in row.tables:
-        file = output / "tables" / row.paper / f"{name}.json"
-        if file.is_file():
-            outcome: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            failed = sum("failed" in cell for cell in outcome["cells"])
-            told = f", {failed} of {len(outcome['cells'])} figures failed" if failed else ""
-            made.append(f"{outcome['made']} ({outcome['budget']}{told})")
-    if len(made) < len(row.tables):
-        return "; ".join([*made, "not made here"])
-    return "; ".join(made) or ("" if row.drawing else "by tests")
+    if not row.tables:
+        return "" if row.drawing else "by tests"
+    made = {name: _made(output / "tables" / row.paper / f"{name}.json") for name in row.tables}
+    return "; ".join(made.values() if len(made) == 1 else (f"{name}: {told}" for name, told in made.items()))
+
+
+def _made(file: Path) -> str:
+    if not file.is_file():
+        return "not made here"
+    outcome: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    told = [outcome["budget"]]
+    if failed := sum("failed" in cell for cell in outcome["cells"]):
+        told.append(f"{failed} of {len(outcome['cells'])} figures failed")
+    if outcome["missing"]:
+        told.append(f"without {', '.join(outcome['missing'])}")
+    return f"{outcome['made']} ({', '.join(told)})"
 
 
 def ledger_text(output: Path, data_root: Path | None = None, paper: str | None = None) -> str:

@@ -21,6 +21,7 @@ from ..analysis.representations import describe_representations, span_representa
 from ..benchmarks.reading_speed import count_spans
 from ..data.describe import statistics
 from ..data.loading import load_nested_ner
+from ..data.reshaping import remove_overlaps
 from ..evaluation.errors import list_errors, summarise_errors
 from ..evaluation.groups import groupings, score_groupings, unseen_density
 from ..evaluation.mentions import Mention, list_mentions, score_mentions
@@ -258,40 +259,38 @@ RECORDED: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"record": 
 
 
 def describe_corpus(source: str) -> dict[str, Any]:
-    """The statistics of a corpus by split, and of all: what the papers' tables of data sets count."""
-    data = load_nested_ner(source)
-    result: dict[str, Any] = {str(split): _counts(part) for split, part in data.items()}
-    result["all"] = _counts([sentence for part in data.values() for sentence in part])
-    seen = [sentence for split in ("train", "validation") if split in data for sentence in data[split]]
-    result["train and validation"] = _counts(seen)
+    """The statistics of a corpus by split, and of all: what the papers' tables of data sets count.
+
+    `one label` has the same with one label a span, as the files of Locate and Label have them.
+    """
+    data = {str(split): list(part) for split, part in load_nested_ner(source).items()}
+    result = _parts(data)
     if "train" in data and "test" in data:
-        result["test"]["unseen words"] = unseen_density(list(data["test"]), list(data["train"]))
-    return result
+        result["test"]["unseen words"] = unseen_density(data["test"], data["train"])
+    return result | {"one label": _parts({k: remove_overlaps(part, "one_label")[0] for k, part in data.items()})}
 
 
-def _counts(sentences: Any) -> dict[str, Any]:
-    sentences = list(sentences)
+def _parts(data: Mapping[str, list[Any]]) -> dict[str, Any]:
+    whole = {
+        "all": [sentence for part in data.values() for sentence in part],
+        "train and validation": [*data.get("train", ()), *data.get("validation", ())],
+    }
+    return {name: _counts(part) for name, part in {**data, **whole}.items()}
+
+
+def _counts(sentences: list[Any]) -> dict[str, Any]:
     counts = statistics(sentences)
-    both = [_nested_either_side(sentence["entities"]) for sentence in sentences]
     return {
         "sentences": counts.sentences,
         "words": counts.words,
         "types": len(counts.labels),
         "entities": counts.entities,
         "nested": counts.nested,
-        "sentences with nesting": sum(map(bool, both)),
-        "words a sentence": counts.words / max(counts.sentences, 1),
-        "nested or covering": sum(both),
-        "share nested or covering": sum(both) / max(counts.entities, 1),
+        "sentences with nesting": counts.sentences_with_nesting,
+        "words a sentence": counts.mean_length,
+        "nested or covering": counts.in_nesting,
+        "share nested or covering": counts.nesting_percentage / 100,
     }
-
-
-def _nested_either_side(entities: Sequence[Mapping[str, Any]]) -> int:
-    """Entities that lie in another of the sentence, or have one inside (Table 5 of Locate and Label)."""
-    spans = [(e["start"], e["end"]) for e in entities]
-    return sum(
-        any(a != b and (b[0] <= a[0] <= a[1] <= b[1] or a[0] <= b[0] <= b[1] <= a[1]) for b in spans) for a in spans
-    )
 
 
 WITHOUT_TRAINING = ("statistics", "recipe")

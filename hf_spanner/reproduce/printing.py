@@ -50,6 +50,7 @@ def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
         lines.append(f"Ours: the paper's recipe, seed {seeds}.")
     if outcome["stand-ins"]:
         lines.append(f"Not at hand, the package's sample corpus stands in: {', '.join(outcome['stand-ins'])}.")
+    lines += outcome["remarks"]
     reasons = dict.fromkeys(cell["failed"] for cell in outcome["cells"] if "failed" in cell)
     return [*lines, *(f"Failed: {reason}" for reason in reasons)]
 
@@ -69,14 +70,32 @@ def write_outcome(table: Table, outcome: dict[str, Any], figures: Sequence[Figur
 
 
 def draw(table: Table, figures: Sequence[Figure]) -> Any:
-    """A line a row over the columns, or bars; of rows whose figures are curves themselves, these."""
+    """A line a row over the columns, or bars; of rows whose figures are curves themselves, these.
+
+    F1 and speed, say, which have no scale in common, are drawn one below the other.
+    """
     require_matplotlib()
     from matplotlib.figure import Figure as Drawing
 
-    drawing = Drawing(figsize=(7.5, 4.6), layout="constrained")
-    axes = drawing.add_subplot()
+    kinds = list(dict.fromkeys(figure.cell.section for figure in figures))
+    drawing = Drawing(figsize=(9, 1.2 + 3.4 * len(kinds)), layout="constrained")
+    drawing.suptitle(f"{table.item}: {table.title}", fontsize=10)
+    for axes, kind in zip(drawing.subplots(len(kinds), sharex=True, squeeze=False)[:, 0], kinds, strict=True):
+        of_kind = [figure for figure in figures if figure.cell.section == kind]
+        _panel(axes, table, of_kind)
+        names = {figure.cell.measure.split(".")[-1] for figure in of_kind}
+        axes.set_ylabel(AXES.get(names.pop(), "") if len(names) == 1 else "")
+    axes.set_xlabel(table.axis)
+    return drawing
+
+
+AXES = {"f1": "F1", "relative": "relative speed", "by_epoch": "loss"}
+
+
+def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
     places = {column: place for place, column in enumerate(table.columns)}
-    for number, row in enumerate(table.rows):
+    rows = [row for row in table.rows if any(figure.cell.row == row for figure in figures)]
+    for number, row in enumerate(rows):
         colour, of_row = COLOURS[number % len(COLOURS)], [figure for figure in figures if figure.cell.row == row]
         if series := [value for f in of_row for value in f.values.values() if isinstance(value, list)]:
             for index, points in enumerate(series):
@@ -86,18 +105,17 @@ def draw(table: Table, figures: Sequence[Figure]) -> Any:
         if not known:
             continue
         x, y, spread = (list(values) for values in zip(*known, strict=True))
+        error = spread if any(spread) else None
         if table.kind == "histogram":
-            width = 0.8 / len(table.rows)
-            axes.bar([place + number * width - 0.4 + width / 2 for place in x], y, width, color=colour, label=row)
+            width = 0.8 / len(rows)
+            left = [place + number * width - 0.4 + width / 2 for place in x]
+            axes.bar(left, y, width, yerr=error, capsize=2, color=colour, label=row)
         else:
-            axes.errorbar(x, y, yerr=spread if any(spread) else None, fmt="o-", color=colour, label=row, capsize=2)
+            axes.errorbar(x, y, yerr=error, fmt="o-", color=colour, label=row, capsize=2)
     if axes.has_data() and not any(isinstance(v, list) for f in figures for v in f.values.values()):
         axes.set_xticks(range(len(places)), list(places))
-    axes.set_xlabel(table.axis)
-    axes.set_title(f"{table.item}: {table.title}", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", linewidth=0.6)
     axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8)
-    return drawing
+    if axes.get_legend_handles_labels()[0]:  # beside the axes: what it covers cannot be read
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

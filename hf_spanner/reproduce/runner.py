@@ -16,12 +16,14 @@ from .. import __version__
 from ..benchmarks.timing import interleave
 from ..errors import origin
 from ..evaluation.predicting import predict_sentences
+from ..hub.record import RECORD, read_record
 from ..hub.several import deviation
-from .measures import WITHOUT_TRAINING, Reading, describe_corpus, look_up
-from .runs import Place, Run, paper_recipe, plan_run
-from .tables import Cell, Table
+from .measures import RECORDED, WITHOUT_TRAINING, Reading, describe_corpus, look_up
+from .runs import Place, Run, paper_recipe, plan_run, read_corpora
+from .tables import Cell, Table, corpora_of
 
-OF_THE_CORPUS = ("statistics", "types", "groups")  # where a corpus that stands in need not have all that is asked for
+OF_THE_CORPUS = ("types", "groups")  # where a corpus that stands in need not have all that is asked for
+SPLITS = ("train", "validation", "test")
 SPEED = "speed"  # a section of the whole table: its systems read in turns
 
 
@@ -66,6 +68,9 @@ class Reproduction:
     def __init__(self, table: Table, place: Place, seeds: Iterable[int] | None = None):
         self.table, self.place = table, place
         self.seeds = place.seeds(table.seeds, seeds)
+        self.corpora = corpora_of(table)
+        self.remarks: dict[str, None] = {}  # sentences for the reader of the table, each once
+        self._counted: dict[str, dict[str, Any]] = {}
         self._readings: dict[tuple, Reading] = {}
         self._failed: dict[Path, str] = {}
         self.missing = self._missing()
@@ -74,13 +79,12 @@ class Reproduction:
     def _missing(self) -> dict[str, str]:
         """The corpora that are not at hand, each with the sentence that says so; if none is, that is raised."""
         missing = {}
-        needed = list(dict.fromkeys(cell.corpus for cell in self.table.cells if cell.section != "recipe"))
-        for corpus in needed:
+        for corpus in self.corpora:
             try:
                 self.place.source(corpus)
             except FileNotFoundError as error:
                 missing[corpus] = str(error)
-        if missing and len(missing) == len(needed):
+        if missing and len(missing) == len(self.corpora):
             raise FileNotFoundError(next(iter(missing.values())))
         return missing
 
@@ -100,7 +104,7 @@ class Reproduction:
         """What a call would do, a line each."""
         lines = [f"{self.table.item} of {self.table.paper}: {self.table.title}"]
         lines += [f"  {sentence}" for sentence in self.missing.values()]
-        for corpus in self.table.corpora:
+        for corpus in self.corpora:
             if corpus not in self.missing and self.place.stands_in(corpus):
                 lines.append(f"  {corpus}: not there, the sample corpus stands in")
         for run in self.runs():
@@ -164,6 +168,8 @@ class Reproduction:
             content, file = self._speed(cell), self._file("speed.json")
         else:
             content, file = reading.section(cell.section)
+        if cell.section not in RECORDED and cell.split not in read_record(run.folder / RECORD)["results"]:
+            self._no_split(cell, cell.split, "read is its validation split")
         value = look_up(content, cell.measure)
         if isinstance(value, str) and cell.measure.endswith(".picture"):
             value = (reading.folder / value).relative_to(self.place.output).as_posix()
@@ -182,14 +188,25 @@ class Reproduction:
             figure.values = {0: look_up(_flat(paper_recipe(cell)), cell.measure)}
             figure.sources = [f"{cell.recipe}#{cell.measure}"]
             return
-        source = self.place.source(cell.corpus)
+        # The sample has no test split of its own; the part of it that small trainings read has one.
+        of_sample = self.place.stands_in(cell.corpus)
+        source = self.place.make_data(cell.corpus) if of_sample else self.place.source(cell.corpus)
         file = self.place.output / "statistics" / f"{Path(source).name}.json"
-        if not file.is_file():
+        if source not in self._counted:  # anew in every call: a corpus may be mended
+            self._counted[source] = describe_corpus(source)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(describe_corpus(source), indent=1), encoding="utf-8")
-        content = json.loads(file.read_text(encoding="utf-8"))
-        figure.values = {0: look_up(content, cell.measure)}
+            file.write_text(json.dumps(self._counted[source], indent=1), encoding="utf-8")
+        split = next((part for part in cell.measure.split(".") if part in SPLITS), None)
+        if split and split not in self._counted[source]:
+            self._no_split(cell, split, "what is counted in it is left out")
+            return
+        figure.values = {0: look_up(self._counted[source], cell.measure)}
         figure.sources = [f"{file.relative_to(self.place.output).as_posix()}#{cell.measure}"]
+
+    def _no_split(self, cell: Cell, split: str, instead: str) -> None:
+        corpus = read_corpora()[cell.corpus]["title"]
+        where = self.place.source(cell.corpus)
+        self.remarks[f"{corpus}, as it lies in {where}, has no {split} split: {instead}."] = None
 
     def _file(self, name: str) -> Path:
         return self.place.output / "tables" / self.table.paper / f"{self.table.name}.{name}"
@@ -231,7 +248,8 @@ class Reproduction:
             "seeds": self.seeds,
             "encoder": place.encoder and Path(place.encoder).name,
             "missing": self.missing,
-            "stand-ins": [c for c in self.table.corpora if c not in self.missing and place.stands_in(c)],
+            "stand-ins": [c for c in self.corpora if c not in self.missing and place.stands_in(c)],
+            "remarks": [*self.remarks],
             "made": time.strftime("%Y-%m-%d %H:%M"),
             "hf_spanner": __version__,
             "cells": [_row(figure) for figure in figures],

@@ -88,7 +88,7 @@ class Place:
     commands: Commands
     data_root: Path | None = None
     encoder: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the user, on top of all
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the user, on top of all; `genia/NAME` of one corpus
     say: Callable[[str], None] = print
 
     def source(self, corpus: str) -> str:
@@ -128,16 +128,21 @@ class Place:
             )
         return str(self.output / "encoders" / f"toy-{Path(self.data(corpus)).name}")
 
+    def make_data(self, corpus: str) -> str:
+        """What `data` names, made if the budget leaves but some of the sentences."""
+        if (sizes := self.budget.sentences) is not None:
+            folder = Path(self.data(corpus))
+            drawn = folder.with_name(f"{folder.name}.drawn")
+            if not drawn.is_file():  # reading a whole corpus takes a while
+                draw(self.source(corpus), sizes[0], DRAW, folder.parent, sizes[1], sizes[2])
+                drawn.touch()
+        return self.data(corpus)
+
     def train(self, run: Run) -> None:
         """Make ready what a run needs, and train it, unless it is done."""
         if run.done:
             return
-        if (sizes := self.budget.sentences) is not None:
-            folder = Path(run.data)
-            drawn = folder.with_name(f"{folder.name}.drawn")
-            if not drawn.is_file():  # reading a whole corpus takes a while
-                draw(self.source(run.corpus), sizes[0], DRAW, folder.parent, sizes[1], sizes[2])
-                drawn.touch()
+        self.make_data(run.corpus)
         if self.encoder is None and self.budget.name == "small":
             encoder = Path(str(self.encoder_for(run.corpus)))
             if not (encoder / "model.safetensors").is_file():  # the last file of it
@@ -194,7 +199,10 @@ def plan_run(place: Place, cell: Cell, seed: int) -> Run:
     """The training that a cell of a table asks for."""
     recipe = recipe_of(place, cell)
     data = place.data(cell.corpus)
-    named = {key: Path(str(value)).name if key == "encoder" else value for key, value in recipe.items()}
+    # What a recipe says and what is so anyway are one training; nothing is chosen where the learning rate is given.
+    unsaid = _defaults(recipe) if "learning_rate" in recipe else {}
+    said = {key: value for key, value in recipe.items() if key not in unsaid or unsaid[key] != value}
+    named = {key: Path(str(value)).name if key == "encoder" else value for key, value in said.items()}
     identity = json.dumps([named, Path(data).name, place.budget.sentences], sort_keys=True)
     digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
     stem = PurePosixPath(str(cell.recipe)).stem
@@ -211,7 +219,7 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
     recipe = read_recipe(base or cell.recipe)
     recipe.pop("seed", None)
     name = str(row.get("approach", recipe.get("approach", "span_ner")))
-    fields = {f.name: f.default for f in dataclasses.fields(approach(name).config_class)}
+    fields = _defaults({"approach": name})
     replaced = {**budget.settings, **budget.of.get(name, {})}
     recipe |= {key: value for key, value in replaced.items() if key != "frozen_encoder_epochs" or key in recipe}
     for key, most in budget.at_most.items():
@@ -224,16 +232,32 @@ def recipe_of(place: Place, cell: Cell) -> dict[str, Any]:
             row["encoder"] = encoder
         if not budget.is_full and row.get("span_depth"):
             row["span_depth"] = _depth(row["span_depth"], paper, place.encoder)
-    whole = {**recipe, **row, **place.settings}
+    whole = {**recipe, **row, **_of_corpus(place.settings, cell.corpus)}
     return {key: value for key, value in whole.items() if value is not None or key in fields}  # None: as if unset
 
 
 def paper_recipe(cell: Cell) -> dict[str, Any]:
     """The paper's recipe and what the row sets, whatever the budget; what neither says is the approach's default."""
     recipe = read_recipe(str(cell.recipe)) | dict(cell.settings)
-    config = approach(recipe["approach"]).config_class
-    fields = {f.name: f.default for f in dataclasses.fields(config) if f.default is not dataclasses.MISSING}
-    return fields | recipe
+    return {key: value for key, value in _defaults(recipe).items() if value is not dataclasses.MISSING} | recipe
+
+
+def _of_corpus(settings: Mapping[str, Any], corpus: str) -> dict[str, Any]:
+    """What a user sets for all corpora, and in its place what for this one: `genia/vectors`, say."""
+    ours = {}
+    for name, value in sorted(settings.items(), key=lambda item: "/" in item[0]):
+        of, _, key = name.rpartition("/")
+        if of and of not in read_corpora():
+            raise ValueError(f"--set {name}: there is no corpus {of!r}: choose from {', '.join(read_corpora())}.")
+        if of in ("", corpus):
+            ours[key] = value
+    return ours
+
+
+def _defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What the configuration of a recipe's approach has if nothing is said."""
+    config = approach(str(recipe.get("approach", "span_ner"))).config_class
+    return {f.name: f.default for f in dataclasses.fields(config)}
 
 
 def _depth(depth: int, paper: str, encoder: str | None) -> int:

@@ -71,12 +71,13 @@ class Table:
     note: str = ""
     axis: str = ""
 
-    @property
-    def corpora(self) -> list[str]:
-        return list(dict.fromkeys(cell.corpus for cell in self.cells))
-
     def cell(self, row: str, column: str) -> Cell | None:
         return next((cell for cell in self.cells if (cell.row, cell.column) == (row, column)), None)
+
+
+def corpora_of(table: Table) -> list[str]:
+    """The corpora whose sentences a table needs; what recipes hold needs none."""
+    return list(dict.fromkeys(cell.corpus for cell in table.cells if cell.section != "recipe"))
 
 
 def table_names(paper: str) -> list[str]:

@@ -15,6 +15,7 @@ from hf_spanner.reproduce.claims import (
     interval_of_values,
     make_claims,
     read_claims,
+    runs_of,
     verdict,
 )
 from hf_spanner.reproduce.runs import Place, read_budgets
@@ -106,11 +107,21 @@ def test_claims_are_trained_judged_and_written_and_a_second_call_trains_nothing(
     by_name = {row["name"]: row for row in rows}
     assert by_name["attention"]["verdict"] == verdict(tuple(by_name["attention"]["interval"]))
     assert by_name["sure"]["interval"] is None and by_name["sure"]["verdict"] == "open"  # one run, and no count
+    assert "--seeds 1 --budget small --sentences 8 6 6\n" in text and "Made with hf_spanner " in text
     assert text.count("| *open* |") == 2 and "## sng" in text and "91.76 > ?" in text
     page.unlink()
     plan = make_claims(place, [1, 2], "sng", ["attention"], dry_run=True, page=page)
     assert len(trained) == 2 and " | 1, 1 | *" in page.read_text()
     assert sorted(line.split(":")[0] for line in plan.splitlines()) == ["done", "done", "to train", "to train"]
+
+
+def test_what_a_claim_is_about_is_all_that_its_trainings_differ_in(tmp_path):
+    place = Place(tmp_path, SMALL, COMMANDS)
+    (reading, _) = read_claims("locate_and_label", ["soft_nms"])
+    assert len(runs_of(place, reading, 1)) == 1, "Soft-NMS has no part in training"
+    (trained, _) = read_claims("locate_and_label", ["regressor"])
+    full, without = (run.recipe for run in runs_of(place, trained, 1))
+    assert {key for key in full | without if full.get(key) != without.get(key)} == {"use_regressor"}
 
 
 def test_a_claim_on_two_corpora_is_judged_by_runs():

@@ -15,9 +15,9 @@ from tests_support import records
 from hf_spanner import cli
 from hf_spanner.cli.reproduce import COMMANDS
 from hf_spanner.evaluation import list_mentions
-from hf_spanner.reproduce.ledger import ledger_text
+from hf_spanner.reproduce.ledger import ledger_text, read_ledger, state
 from hf_spanner.reproduce.measures import bracketed, describe_corpus, look_up, of_length
-from hf_spanner.reproduce.printing import markdown, write_outcome
+from hf_spanner.reproduce.printing import draw, markdown, write_outcome
 from hf_spanner.reproduce.runner import Figure, Reproduction
 from hf_spanner.reproduce.runs import Place, plan_run, read_budgets
 from hf_spanner.reproduce.tables import make_table, read_table
@@ -116,6 +116,25 @@ def test_a_run_is_the_same_wherever_its_folders_are_named_from(tmp_path, monkeyp
     assert plan_run(place(tmp_path / "out", encoder="default"), cell, 1).recipe["span_depth"] == 2
 
 
+def test_a_setting_may_be_of_one_corpus(tmp_path):
+    table = read_table("locate_and_label", "table1")
+    here = place(tmp_path, settings={"genia/vectors": "pubmed.txt", "vectors": "glove.txt"})
+    recipes = {row: plan_run(here, table.cell(row, "F1"), 1).recipe for row in ("ACE04", "GENIA")}
+    assert {row: recipe["vectors"] for row, recipe in recipes.items()} == {"ACE04": "glove.txt", "GENIA": "pubmed.txt"}
+    here = place(tmp_path, settings={"gena/vectors": "pubmed.txt"})
+    with pytest.raises(ValueError, match="--set gena/vectors: there is no corpus 'gena': choose from ace04, "):
+        plan_run(here, table.cell("ACE04", "F1"), 1)
+
+
+def test_what_is_said_and_what_is_so_anyway_are_one_training(tmp_path):
+    said = read_table("dspert", "table3").cell("shallow, max-pooling", "GENIA")
+    unsaid = read_table("dspert", "figure2").cell("GENIA, shallow", "1")
+    other = read_table("dspert", "table3").cell("shallow, mean-pooling", "GENIA")
+    assert said.settings != unsaid.settings
+    folders = [plan_run(place(tmp_path), cell, 1).folder for cell in (said, unsaid, other)]
+    assert folders[0] == folders[1] != folders[2]
+
+
 def test_a_run_that_fails_is_said_in_its_cell_and_the_others_are_made(tmp_path):
     content = {**CONTENT, "rows": {"right": {}, "wrong": {"settings": {"no_such_setting": 1}}}}
     _, (right, wrong), outcome = made(make_table("sng", "two", content), tmp_path)
@@ -139,6 +158,21 @@ def test_a_curve_and_a_histogram_are_drawn_and_a_picture_is_a_file(tmp_path):
     table = make_table("sng", "pictures", {**parts, "kind": "analysis", "columns": columns, "rows": rows})
     _, (picture, right), outcome = made(table, tmp_path)
     assert (tmp_path / picture.text()).read_bytes().startswith(b"\x89PNG") and 0 <= right.mean <= 1
+
+
+def test_figures_without_a_scale_in_common_are_drawn_apart_and_hide_nothing():
+    pytest.importorskip("matplotlib", reason="the plots need matplotlib: pip install hf_spanner[plots]")
+    table = read_table("diffusion_ner", "figure3")
+    figures = [Figure(cell, {1: 0.9 if cell.section == "scores" else 2.0}) for cell in table.cells]
+    above, below = draw(table, figures).axes
+    assert (above.get_ylabel(), below.get_ylabel()) == ("F1", "relative speed")
+    assert {y for line in above.lines for y in line.get_ydata()} == {90.0}
+    assert {y for line in below.lines for y in line.get_ydata()} == {2.0}
+    bundled = read_table("bundling", "figure5")
+    (axes,) = draw(bundled, [Figure(cell, {1: 0.5}) for cell in bundled.cells]).axes
+    axes.figure.draw_without_rendering()
+    legend, inside = axes.get_legend().get_window_extent(), axes.get_window_extent()
+    assert len(axes.get_legend().get_texts()) == 12 and legend.x0 >= inside.x1
 
 
 def test_heads_bins_differences_and_speed_are_measured_of_one_training(tmp_path):
@@ -175,6 +209,47 @@ def test_statistics_need_no_training_and_count_as_a_hand_does(tmp_path):
     shown = {(f.cell.row, f.cell.column): f.text() for f in figures}
     assert shown["#Entity", "GENIA"] == "28" and shown["#Entity", "ACE04"] == "not at hand"
     assert "needs the LDC's ACE 2004" in markdown(table, work.outcome(figures))
+    # Figures are of the data as it is now, and of a split that is not there nothing is said.
+    (corpus / "test.jsonl").unlink()
+    work = Reproduction(table, work.place)
+    figures = work.figures()
+    shown = {(f.cell.row, f.cell.column): f.text() for f in figures}
+    assert shown["#Entity", "GENIA"] == "14" and shown["#Sent., test", "GENIA"] == "not at hand"
+    assert not any(figure.failed for figure in figures)
+    assert f"GENIA, as it lies in {corpus}, has no test split" in markdown(table, work.outcome(figures))
+
+
+def test_a_span_with_two_labels_counts_once_where_the_papers_files_have_one(tmp_path):
+    sentence = {"id": "1", "doc_id": None, "tokens": ["a", "b", "c"], "entities": []}
+    spans = [(0, 3, "DNA"), (0, 3, "protein"), (1, 2, "DNA")]
+    sentence["entities"] = [{"start": a, "end": b, "label": label} for a, b, label in spans]
+    for split in ("train", "validation", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(json.dumps(sentence) + "\n")
+    counts = describe_corpus(str(tmp_path))
+    assert counts["train and validation"]["entities"] == 6 and counts["train"]["nested or covering"] == 3
+    assert counts["one label"]["train and validation"]["entities"] == 4
+    assert counts["one label"]["test"]["nested or covering"] == 2
+
+
+def test_the_sample_stands_in_for_all_splits_and_only_where_sentences_are_needed(tmp_path):
+    counted = Reproduction(read_table("dspert", "table6"), place(tmp_path))
+    shown = {(f.cell.row, f.cell.column): f.text() for f in counted.figures()}
+    assert shown["#Sent., test", "GENIA"] == "6" and "not at hand" not in shown.values()
+    set_up = Reproduction(read_table("dspert", "table7"), place(tmp_path))
+    assert "stands in" not in markdown(set_up.table, set_up.outcome(set_up.figures()))
+
+
+def test_scores_on_validation_data_in_place_of_test_data_are_said_to_be(tmp_path):
+    corpus = tmp_path / "corpora" / "genia"
+    corpus.mkdir(parents=True)
+    for split in ("train", "validation"):
+        (corpus / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records()))
+    full = dataclasses.replace(SMALL, name="full", sentences=None)
+    table = make_table("sng", "two", CONTENT)
+    work = Reproduction(table, Place(tmp_path, full, COMMANDS, data_root=corpus.parent, say=len), [1])
+    work.train()
+    text = markdown(table, work.outcome(work.figures()))
+    assert "has no test split: read is its validation split." in text and "failed" not in text
 
 
 def test_a_curve_is_told_by_its_ends():
@@ -227,6 +302,11 @@ def test_the_ledger_says_when_a_table_was_made(tmp_path):
     write_outcome(table, work.outcome(figures := work.figures()), figures, tmp_path / "tables" / "sng")
     (line,) = [line for line in ledger_text(tmp_path, paper="sng").splitlines() if line.startswith("| Table 1 ")]
     assert "(small)" in line
+    outcome = work.outcome(figures) | {"missing": {"genia": "GENIA is not at hand."}}
+    write_outcome(table, outcome, figures, tmp_path / "tables" / "sng")
+    assert "(small, without genia)" in ledger_text(tmp_path, paper="sng")
+    (batches,) = [row for row in read_ledger() if "batching" in row.tables]
+    assert state(batches, tmp_path) == "table3: not made here; batching: not made here"
 
 
 @pytest.mark.slow

@@ -42,6 +42,14 @@ def test_a_table_names_recipes_settings_and_measures_that_exist(paper, name):
 
 
 @pytest.mark.parametrize("paper, name", TABLES)
+def test_batches_are_drawn_at_random_unless_the_row_is_about_that(paper, name):
+    trained = [cell for cell in read_table(paper, name).cells if cell.section not in WITHOUT_TRAINING]
+    strategies = {paper_recipe(cell).get("train_sampling_strategy") for cell in trained}
+    assert strategies <= ({"random", "group_by_length"} if name == "batching" else {"random"})
+    assert read_budgets()["claims"].settings["train_sampling_strategy"] == "random"
+
+
+@pytest.mark.parametrize("paper, name", TABLES)
 def test_what_a_row_is_subtracted_from_stands_in_the_table(paper, name):
     table = read_table(paper, name)
     assert all(table.cell(cell.minus, cell.column) for cell in table.cells if cell.minus)
