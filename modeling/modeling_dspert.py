@@ -12,11 +12,11 @@ from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .dspert_aggregation import AGGREGATIONS, Aggregation
 from .dspert_transformer import SpanTransformer
-from .graphs import at_most
+from .graphs import at_most, in_graph
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
-from .spans import SpanList, fill_cells, list_spans
+from .spans import SpanList, fill_cells, list_spans, span_mask
 from .words import pool_words
 
 
@@ -201,6 +201,8 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
 
         cells = (row * length + start) * max_span + size - 1
         logits = fill_cells(scores, cells, batch, length, max_span)
+        if in_graph():  # there every cell is computed
+            logits = logits * span_mask(units.num_words, length, max_span).unsqueeze(-1)
         output = NestedNerOutput(logits=logits)
         if states.output_span_representations:
             output.span_representations = fill_cells(z, cells, batch, length, max_span)
