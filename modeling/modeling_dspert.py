@@ -170,6 +170,11 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     def output_layer(self) -> nn.Linear:
         return self.classifier.output
 
+    @property
+    def may_be_put_aside(self) -> tuple[str, ...]:
+        """The span Transformer goes through the blocks of the encoder, or of copies, part by part."""
+        return () if self.config.depth else super().may_be_put_aside
+
     def after_encoder_loaded(self) -> None:
         if self.span_transformer is not None:
             self.span_transformer.copy_weights(self.encoder)

@@ -176,6 +176,27 @@ def test_shards_are_loaded_like_one_file(model, batch, tmp_path):
         assert torch.equal(loaded.state_dict()[name], weight), name
 
 
+def test_a_device_map_may_put_the_encoder_aside_and_no_head(row, folder, batch, tmp_path):
+    model = AutoModelForNestedNer.from_pretrained(folder, device_map="auto").eval()
+    expected, parts = logits_of(model, batch), {name: "cpu" for name, _ in model.named_children()}
+    assert model.device.type == "cpu" and not model.put_aside()
+
+    def put_aside(part):
+        where = {**parts, part: "disk"}
+        return AutoModelForNestedNer.from_pretrained(folder, device_map=where, offload_folder=tmp_path).eval()
+
+    heads = [name for name in parts if name != "encoder"]
+    with pytest.raises(ValueError, match=f"no room for '{heads[-1]}'.*says where each part goes"):
+        put_aside(heads[-1])
+    if model.may_be_put_aside:
+        spread = put_aside("encoder")
+        assert spread.put_aside() == ["encoder"] and spread.device.type == "cpu"
+        assert torch.equal(logits_of(spread, batch), expected)
+    else:
+        with pytest.raises(ValueError, match="Of a dspert model nothing may be put aside"):
+            put_aside("encoder")
+
+
 def test_all_parameters_start_finite_and_from_the_seed_alone(row, tokenizer):
     models = []
     for seed in (3, 3, 4):
