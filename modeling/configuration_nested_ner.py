@@ -171,6 +171,10 @@ class NestedNerConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         if (labels := kwargs.pop("labels", None)) is not None:
             self.id2label = dict(enumerate(check_labels(labels)))
+        for name in kwargs:
+            known = getattr(type(self), name, None)
+            if isinstance(known, property) and known.fset is None:
+                raise ValueError(f"{name}={kwargs[name]!r} cannot be set: it follows from the other fields.")
         if isinstance(self.encoder_config, dict):
             encoder_config = without_refused(self.encoder_config, CODE_FIELDS)
             self.encoder_config = AutoConfig.for_model(encoder_config.pop("model_type"), **encoder_config)
@@ -330,6 +334,10 @@ class NestedNerConfig(PreTrainedConfig):
     @property
     def hidden_size(self) -> int:
         return self.encoder_config.hidden_size
+
+    @property
+    def vocab_size(self) -> int:
+        return self.encoder_config.vocab_size
 
     @property
     def num_classes(self) -> int:
