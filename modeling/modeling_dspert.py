@@ -12,7 +12,7 @@ from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .dspert_aggregation import AGGREGATIONS, Aggregation
 from .dspert_transformer import SpanTransformer
-from .graphs import at_most, in_graph
+from .graphs import at_most, in_graph, is_exporting
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
@@ -206,7 +206,7 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
 
         cells = (row * length + start) * max_span + size - 1
         logits = fill_cells(scores, cells, batch, length, max_span)
-        if in_graph():  # there every cell is computed
+        if in_graph() and not is_exporting():  # every cell is computed; ONNX Runtime's reader does not look at all
             logits = logits * span_mask(units.num_words, length, max_span).unsqueeze(-1)
         output = NestedNerOutput(logits=logits)
         if states.output_span_representations:
