@@ -336,10 +336,6 @@ class NestedNerConfig(PreTrainedConfig):
         return self.encoder_config.hidden_size
 
     @property
-    def vocab_size(self) -> int:
-        return self.encoder_config.vocab_size
-
-    @property
     def num_classes(self) -> int:
         """Of a span's logits: the labels and, unless each has a sigmoid of its own, none."""
         return len(self.labels) + (0 if self.multi_label else 1)

@@ -32,6 +32,9 @@ SHORT = {
 }
 
 
+OFTEN = {"eval_strategy": "steps", "eval_steps": 1}
+
+
 def build(tokenizer, name: str = "span_ner", **settings):
     torch.manual_seed(0)
     return BY_NAME[name].make(tokenizer, **settings)
@@ -186,6 +189,10 @@ def test_no_arguments_and_nothing_for_the_rest_will_do(tokenizer, tmp_path, monk
         {"include_for_metrics": ["inputs", "loss"]},
         {"prediction_loss_only": True},
         {"logging_nan_inf_filter": False, "logging_steps": 1},
+        {"bf16": True},
+        {"lr_scheduler_type": "reduce_lr_on_plateau", "metric_for_best_model": "f1", **OFTEN},
+        {"save_strategy": "best", "metric_for_best_model": "eval_loss", "greater_is_better": False, **OFTEN},
+        pytest.param({"torch_compile": True, "torch_compile_backend": "eager"}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
