@@ -68,12 +68,14 @@ def load_model(
         labels: other labels than it was trained with: those it knows by that name go on as they were trained, new
             ones start at random (`hf-spanner train --model` starts them from what the model sees in their entities).
         revision, token: passed to the Hub.
-        device: where it goes, as [`find_device`] knows it; None for the CPU.
+        device: where it goes, as [`placing`] knows it; None for the CPU.
         dtype: of its numbers, such as `"bfloat16"`; None as they were saved.
         **config: fields of the saved configuration to override.
     """
-    place = None if device is None else find_device(device)  # before anything is read
-    name, loading = folder_of(name), {} if dtype is None else {"dtype": dtype}
+    loading = {} if device is None else placing(device)  # before anything is read
+    name, place = folder_of(name), loading.pop("device", None)
+    if dtype is not None:
+        loading["dtype"] = dtype
     model = _load_model(name, revision, token, config, **loading)
     if labels is not None and model.is_graph:
         raise ValueError(f"{name} is exported and cannot be trained for other labels: load what it was made from.")
@@ -101,6 +103,12 @@ def load_for(
     return relabel(old, origins), tokenizer, [str(origin) for origin in origins]
 
 
+def placing(device: str | torch.device) -> dict[str, Any]:
+    """Where a model goes, as arguments of [`pipeline`]: to a device that [`find_device`] knows, or, with `"spread"`,
+    over all GPUs and, where these have no more room for the layers of a large encoder, the CPU's memory."""
+    return {"device_map": "auto"} if device == "spread" else {"device": find_device(device)}
+
+
 def find_device(name: str | torch.device) -> torch.device:
     """A device by its name, `"cpu"`, `"cuda:1"`, `"mps"`; `"auto"` is a GPU if there is one. Refused if not there."""
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
@@ -109,7 +117,7 @@ def find_device(name: str | torch.device) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ValueError(f"There is no device {str(name)!r}: write auto, cpu, cuda, cuda:1 or mps.") from None
+        raise ValueError(f"There is no device {str(name)!r}: write auto, cpu, cuda, cuda:1, mps or spread.") from None
     number = torch.accelerator.device_count() if found else 0
     if device.type == "cpu" or found and device.type == found.type and (device.index or 0) < number:
         return device

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 from transformers import initialization as init
 
-from .graphs import is_exporting
+from .graphs import in_graph
 from .graphs import run_lstm as run_lstm_in_graph
 from .spans import SpanList
 
@@ -43,7 +43,7 @@ def run_lstm(lstm: nn.LSTM, vectors: torch.Tensor, batch_sizes: torch.Tensor) ->
     slice is as large as the whole: time and memory traffic are quadratic in the steps. Here the rows are split once,
     and the gradient of that is one concatenation. The numbers are the same.
     """
-    if is_exporting():
+    if in_graph():
         return run_lstm_in_graph(lstm, vectors, batch_sizes)
     if vectors.device.type != "cpu" or not torch.is_grad_enabled():
         return lstm(PackedSequence(vectors, batch_sizes))[0].data

@@ -140,6 +140,10 @@ class NestedNerConfig(LabelRules, PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         if (labels := kwargs.pop("labels", None)) is not None:
             self.id2label = dict(enumerate(check_labels(labels)))
+        for name in kwargs:
+            known = getattr(type(self), name, None)
+            if isinstance(known, property) and known.fset is None:
+                raise ValueError(f"{name}={kwargs[name]!r} cannot be set: it follows from the other fields.")
         if isinstance(self.encoder_config, dict):
             encoder_config = without_refused(self.encoder_config, CODE_FIELDS)
             self.encoder_config = AutoConfig.for_model(encoder_config.pop("model_type"), **encoder_config)

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -146,8 +147,8 @@ class SentenceNoise:
         return [int(torch.randint(timesteps, (1,), generator=g)) for g in self.generators]
 
 
-def seeded_noise(seed: int, texts: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> SentenceNoise:
-    """Noise that depends on nothing but `seed` and the sub-word ids of each text: not on the batch or its order."""
+def seeded_noise(seed: int, texts: Sequence[Sequence[Any]], device: torch.device | str = "cpu") -> SentenceNoise:
+    """Noise that depends on nothing but `seed` and the sub-words of each text (ids or vectors), not on the batch."""
     generators = []
     for ids in texts:
         digest = hashlib.blake2b(repr((seed, *ids)).encode(), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""How parts of a model are computed while its graph is written down for ONNX Runtime, where nothing may hang on data.
+"""How parts of a model are computed while its graph is written down, where nothing may hang on data.
 
 The graph must fit batches of every shape: it has no lists whose length the texts decide, and no spans are left out
 because a text is short. Numbers are those of torch; cells of a grid that are no span hold anything.
@@ -10,8 +10,22 @@ from torch.nn import functional as F
 
 
 def is_exporting() -> bool:
-    """Whether a graph is being written (`hf-spanner export`)."""
+    """Whether a graph is being written for ONNX Runtime (`hf-spanner export`), which lacks some operators."""
     return torch.onnx.is_in_onnx_export()
+
+
+def in_graph() -> bool:
+    """Whether any graph is being written: for ONNX Runtime, or by `torch.export`."""
+    return is_exporting() or torch.compiler.is_exporting()
+
+
+def refuse_graph(approach: str, why: str) -> None:
+    """For approaches whose network hangs on what it finds on the way."""
+    if in_graph():
+        raise ValueError(
+            f"{approach} cannot be one graph: {why}. `hf-spanner export` makes one of its encoder, which is "
+            "nearly all of its work."
+        )
 
 
 def at_most(max_span: int | None, length: int) -> int:
@@ -63,37 +77,59 @@ def pooled(states: torch.Tensor, rows: torch.Tensor, count: int, how: str) -> to
 
 
 def run_lstm(lstm: nn.LSTM, vectors: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """The states of a bidirectional LSTM along lines that all have the same number of places, step by step.
+    """The states of a bidirectional LSTM, as it reads, along lines that all have the same number of places.
 
     Args:
         vectors: `(places · lines, d)`.
         lengths: `(lines,)` how many places of a line are read; at the others the states are zero.
     """
+    lines = lengths.size(0)
+    states, lengths = vectors.unflatten(0, (-1, lines)), lengths.clamp(min=1)
+    for layer in range(lstm.num_layers):
+        run_layer = _onnx_layer if is_exporting() else _torch_layer
+        states = run_layer(lstm, layer, states, lengths)
+    return states.flatten(0, 1)
+
+
+def _torch_layer(lstm: nn.LSTM, layer: int, states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """`(places, lines, d)` → `(places, lines, h)`. Backwards, a line is turned around within its own length."""
+    place = torch.arange(states.size(0), device=states.device).unsqueeze(1)
+    is_read = (place < lengths).unsqueeze(2)  # (places, lines, 1)
+    turned = torch.where(place < lengths, lengths - 1 - place, place).unsqueeze(2)
+    directions = []
+    for name in (f"l{layer}", f"l{layer}_reverse"):
+        weights = [getattr(lstm, f"{part}_{name}") for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        backwards = name.endswith("_reverse")
+        start = states.new_zeros(1, states.size(1), lstm.hidden_size)
+        read = states.gather(0, turned.expand_as(states)) if backwards else states
+        read = torch.lstm(read, (start, start), weights, True, 1, 0.0, False, False, False)[0]
+        directions.append(read.gather(0, turned.expand_as(read)) if backwards else read)
+    return torch.cat(directions, dim=-1) * is_read
+
+
+def _onnx_layer(lstm: nn.LSTM, layer: int, states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """The same in the one operator that ONNX has for both directions."""
     from torch.onnx.ops import symbolic
 
-    lines = lengths.size(0)
-    states, lengths = vectors.unflatten(0, (-1, lines)), lengths.clamp(min=1).to(torch.int32)
-    for layer in range(lstm.num_layers):
-        names = (f"l{layer}", f"l{layer}_reverse")
-        w_in, w_state = (
-            torch.stack([_onnx_gates(getattr(lstm, f"{part}_{name}")) for name in names])
-            for part in ("weight_ih", "weight_hh")
-        )
-        bias = torch.stack(
-            [
-                torch.cat([_onnx_gates(getattr(lstm, f"{part}_{name}")) for part in ("bias_ih", "bias_hh")])
-                for name in names
-            ]
-        )
-        read = symbolic(
-            "LSTM",
-            [states, w_in, w_state, bias, lengths],
-            {"hidden_size": lstm.hidden_size, "direction": "bidirectional"},
-            dtype=states.dtype,
-            shape=(states.size(0), 2, lines, lstm.hidden_size),
-        )
-        states = read.transpose(1, 2).flatten(2)
-    return states.flatten(0, 1)
+    names = (f"l{layer}", f"l{layer}_reverse")
+    w_in, w_state = (
+        torch.stack([_onnx_gates(getattr(lstm, f"{part}_{name}")) for name in names])
+        for part in ("weight_ih", "weight_hh")
+    )
+    bias = torch.stack(
+        [
+            torch.cat([_onnx_gates(getattr(lstm, f"{part}_{name}")) for part in ("bias_ih", "bias_hh")])
+            for name in names
+        ]
+    )
+    read = symbolic(
+        "LSTM",
+        [states, w_in, w_state, bias, lengths.to(torch.int32)],
+        {"hidden_size": lstm.hidden_size, "direction": "bidirectional"},
+        dtype=states.dtype,
+        shape=(states.size(0), 2, states.size(1), lstm.hidden_size),
+    )
+    return read.transpose(1, 2).flatten(2)
 
 
 def _onnx_gates(x: torch.Tensor) -> torch.Tensor:

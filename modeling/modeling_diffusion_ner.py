@@ -28,7 +28,7 @@ from .diffusion_ner_process import (
     spans_of_states,
     states_of_spans,
 )
-from .graphs import is_exporting
+from .graphs import in_graph, refuse_graph
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .spans import fill_cells, list_spans
@@ -181,7 +181,7 @@ class SentenceLstm(nn.Module):
 
     def forward(self, words: torch.Tensor, num_words: Sequence[int]) -> torch.Tensor:
         """`(B, T, d)` → `(B, T, d)`."""
-        lengths = num_words if is_exporting() else [max(int(n), 1) for n in num_words]  # an LSTM cannot read nothing
+        lengths = num_words if in_graph() else [max(int(n), 1) for n in num_words]  # an LSTM cannot read nothing
         ones = list_spans(lengths, words.size(1), 1, 1, words.device)
         states = run_lstm(self.lstm, words.flatten(0, 1).index_select(0, ones.cell), ones.batch_sizes)
         return fill_cells(states, ones.cell, *words.shape[:2])
@@ -224,6 +224,7 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         self.post_init()
 
     def recognise(self, states: WordStates, gold: Gold | None) -> DiffusionNerOutput:
+        refuse_graph(self.config.model_type, "the noise that it begins with is drawn for each text by its sub-words")
         words = states.words if self.lstm is None else self.lstm(states.words, states.lengths)  # H_S, made once
         losses = None
         if gold is not None:
@@ -238,11 +239,10 @@ class DiffusionNerForNestedNer(NestedNerPreTrainedModel):
         return output
 
     def noise(self, states: WordStates) -> SentenceNoise:
-        """Noise of which the same text gets the same share in every batch."""
-        if states.input_ids is None:
-            raise ValueError("diffusion_ner draws a sentence's noise by its `input_ids`: it takes no `inputs_embeds`.")
-        rows = zip(states.input_ids.tolist(), states.word_ids.tolist(), strict=True)
-        texts = [[i for i, word in zip(ids, of, strict=True) if word >= 0] for ids, of in rows]
+        """Noise of which the same text gets the same share in every batch: its sub-words say which."""
+        assert states.inputs is not None  # `forward` has refused to go on without
+        rows = zip(states.inputs.tolist(), states.word_ids.tolist(), strict=True)
+        texts = [[x for x, word in zip(given, of, strict=True) if word >= 0] for given, of in rows]
         return seeded_noise(states.inference["seed"], texts, states.words.device)
 
     def denoise(

@@ -12,12 +12,12 @@ from .bilstm import BiLstm
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .dspert_aggregation import AGGREGATIONS, Aggregation
 from .dspert_transformer import SpanTransformer
-from .graphs import at_most
+from .graphs import at_most, in_graph, is_exporting
 from .losses import Gold, grid_loss, reduce_loss
 from .modeling_nested_ner import NestedNerOutput, NestedNerPreTrainedModel, WordStates
 from .pooling import pool_words
 from .span_units import SPAN_UNITS, gold_in_subwords, in_subwords, on_words
-from .spans import SpanList, fill_cells, list_spans
+from .spans import SpanList, fill_cells, list_spans, span_mask
 
 
 class DspertConfig(NestedNerConfig):
@@ -170,6 +170,11 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
     def output_layer(self) -> nn.Linear:
         return self.classifier.output
 
+    @property
+    def may_be_put_aside(self) -> tuple[str, ...]:
+        """The span Transformer goes through the blocks of the encoder, or of copies, part by part."""
+        return () if self.config.depth else super().may_be_put_aside
+
     def after_encoder_loaded(self) -> None:
         if self.span_transformer is not None:
             self.span_transformer.copy_weights(self.encoder)
@@ -201,6 +206,8 @@ class DspertForNestedNer(NestedNerPreTrainedModel):
 
         cells = (row * length + start) * max_span + size - 1
         logits = fill_cells(scores, cells, batch, length, max_span)
+        if in_graph() and not is_exporting():  # every cell is computed; ONNX Runtime's reader does not look at all
+            logits = logits * span_mask(units.num_words, length, max_span).unsqueeze(-1)
         output = NestedNerOutput(logits=logits)
         if states.output_span_representations:
             output.span_representations = fill_cells(z, cells, batch, length, max_span)

@@ -9,6 +9,7 @@ from transformers.utils import ModelOutput
 
 from .configuration_nested_ner import NestedNerConfig, Reach
 from .decoding import Entity, span_candidates
+from .graphs import refuse_graph
 from .locate_and_label_layers import SpanMlp, SpanReader
 from .locate_and_label_spans import (
     Spans,
@@ -251,6 +252,7 @@ class LocateAndLabelForNestedNer(NestedNerPreTrainedModel):
         word_mask: torch.Tensor | None = None,
         **kwargs: Any,
     ) -> WordStates:
+        refuse_graph(self.config.model_type, "how many spans it labels hangs on what its filter keeps")
         inputs = {name: kwargs.pop(name) for name in WORD_INPUTS if name in kwargs}
         states = super().encode(input_ids, attention_mask, word_ids, num_words, word_mask, **kwargs)
         states.words = self.tokens(states.words, states.lengths, **inputs)

@@ -22,7 +22,7 @@ from .encoders import (
     load_encoder,
     max_positions,
 )
-from .graphs import is_exporting
+from .graphs import in_graph
 from .imitation import imitation_loss, teacher_grid
 from .losses import Gold, reduce_loss
 from .pooling import pool_words
@@ -32,7 +32,6 @@ from .tagging import CRF, TaggingHead
 
 Model = TypeVar("Model", bound="NestedNerPreTrainedModel")
 
-ENCODER_OUTPUTS = ("output_hidden_states", "output_attentions")  # what of the encoder a call may ask to see
 RARE = -5.0  # the logit that a span has some label, before anything is learnt
 
 
@@ -60,7 +59,7 @@ class NestedNerOutput(ModelOutput):
     tag_logits: torch.Tensor | None = None
     num_words: torch.Tensor | None = None
     span_representations: torch.Tensor | None = None
-    hidden_states: tuple[torch.Tensor, ...] | None = None
+    hidden_states: tuple[torch.Tensor | None, ...] | None = None
     attentions: tuple[torch.Tensor, ...] | None = None
     predictions: torch.Tensor | None = None
 
@@ -81,7 +80,7 @@ class WordStates:
     encoder: Any  # the encoder's own output, a ModelOutput
     attention_mask: torch.Tensor  # (B, S)
     word_ids: torch.Tensor  # (B, S)
-    input_ids: torch.Tensor | None = None  # (B, S)
+    inputs: torch.Tensor | None = None  # (B, S) sub-words, or (B, S, d) their embeddings, whichever was given
     output_span_representations: bool = False  # whether the caller wants them
     inference: dict[str, Any] = field(default_factory=dict)  # the approach's own inference parameters, for this call
 
@@ -91,7 +90,7 @@ class WordStates:
 
         A list of numbers; in a graph, which is for all of them, the tensor itself.
         """
-        if is_exporting():
+        if in_graph():
             return self.num_words
         return self.num_words.tolist()
 
@@ -224,8 +223,9 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         encoded: Any = self.run_encoder(input_ids, attention_mask, **kwargs)
         states: torch.Tensor = encoded.last_hidden_state
         word_ids = word_ids.masked_fill(attention_mask == 0, -1)
-        if word_mask is None:
-            word_mask = torch.arange(max(int(num_words.max()), 1), device=states.device) < num_words.unsqueeze(1)
+        if word_mask is None:  # a graph cannot ask how many words there are: there are no more than sub-words
+            width = word_ids.size(1) if in_graph() else max(int(num_words.max()), 1)
+            word_mask = torch.arange(width, device=states.device) < num_words.unsqueeze(1)
         first = attention_mask.argmax(1)  # 0, unless padded on the left
         return WordStates(
             words=pool_words(states, word_ids, word_mask.size(1), self.config.word_pooling),
@@ -235,7 +235,7 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             encoder=encoded,
             attention_mask=attention_mask,
             word_ids=word_ids,
-            input_ids=input_ids,
+            inputs=kwargs.get("inputs_embeds") if input_ids is None else input_ids,
         )
 
     def run_encoder(self, input_ids: torch.Tensor | None, attention_mask: torch.Tensor, **kwargs: Any) -> ModelOutput:
@@ -260,6 +260,9 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
         teacher_longest: torch.Tensor | None = None,
         places: torch.Tensor | None = None,
         word_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        output_hidden_states: bool | list[int] | None = None,
+        output_attentions: bool | None = None,
         output_span_representations: bool = False,
         **kwargs: Any,
     ) -> NestedNerOutput:
@@ -278,19 +281,25 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             places: `(B, 2)` which window of which text this is; in evaluation mode `predictions` come back with it.
             word_mask: `(B, T)` the words that there are. It says what `num_words` says, but a width is known to the
                 host: without it the host asks the device for the longest text, and waits.
+            inputs_embeds: `(B, S, d)`, in place of `input_ids`.
+            output_hidden_states, output_attentions: return the encoder's; by default as the configuration says. Of
+                hidden states a list may name the layers, from 0; the others are None.
             output_span_representations: return the spans' pre-logit vectors, if the approach has them.
-            **kwargs: `output_hidden_states`, `output_attentions` (by default as the configuration says) and
-                `inputs_embeds`, in place of `input_ids`, for the encoder; the inputs by word for which the
-                configuration asks (see `word_inputs.py`); and the approach's `inference_parameters`. With
-                `return_dict=False` the output is a tuple, without what is None.
+            **kwargs: the inputs by word for which the configuration asks (see `word_inputs.py`), and the approach's
+                `inference_parameters`. With `return_dict=False` the output is a tuple, without what is None.
         """
         inference = {key: value for key, value in kwargs.items() if key in self.inference_parameters}
         inputs = self.config.word_inputs()
-        known = (*ENCODER_OUTPUTS, "inputs_embeds", *(inputs.names if inputs else ()))
+        known = inputs.names if inputs else ()
         kwargs = {key: value for key, value in kwargs.items() if key in known and value is not None}
-        for name in ENCODER_OUTPUTS:
-            kwargs.setdefault(name, getattr(self.config, name))
-        states = self.encode(input_ids, attention_mask, word_ids, num_words, word_mask, **kwargs)
+        if inputs_embeds is not None:
+            kwargs["inputs_embeds"] = inputs_embeds
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
+        if output_attentions is None:
+            output_attentions = self.config.output_attentions
+        asked = {"output_hidden_states": bool(output_hidden_states), "output_attentions": bool(output_attentions)}
+        states = self.encode(input_ids, attention_mask, word_ids, num_words, word_mask, **asked, **kwargs)
         states.output_span_representations = output_span_representations
         states.inference = self.inference_settings(**inference)
         gold = None if entities is None else Gold(entities, annotated_labels, flat)
@@ -313,8 +322,11 @@ class NestedNerPreTrainedModel(CompactVocabulary, SelfContainedModel):
             total: Any = sum(output.losses.values())  # a tensor: there is a term at least
             output.loss = total
         output.num_words = num_words
-        output.hidden_states = states.encoder.get("hidden_states") if kwargs["output_hidden_states"] else None
-        output.attentions = states.encoder.get("attentions") if kwargs["output_attentions"] else None
+        output.hidden_states = states.encoder.get("hidden_states") if output_hidden_states else None
+        output.attentions = states.encoder.get("attentions") if output_attentions else None
+        if output.hidden_states is not None and isinstance(output_hidden_states, (list, tuple)):
+            layers = enumerate(output.hidden_states[1:])
+            output.hidden_states = tuple(x if number in output_hidden_states else None for number, x in layers)
         if places is not None and not self.training:
             output.predictions = self.placed_entities(output, places)
         return output

@@ -96,6 +96,7 @@ class WordVectorTable(nn.Module):
     def __init__(self, config: SngConfig):
         super().__init__()
         self.pad = config.pad_token_id
+        self._shown: list[nn.Embedding] = []  # the table as others know one: in a list, so that it is no part of it
         vectors = torch.zeros(config.vocab_size, config.vector_dim)
         if config.freeze_vectors:
             self.register_buffer("vectors", vectors)
@@ -104,14 +105,16 @@ class WordVectorTable(nn.Module):
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The table as an `nn.Embedding` that shares its numbers (and, unless they are frozen, its gradients)."""
-        embedding = nn.Embedding.from_pretrained(self.vectors, padding_idx=self.pad)
+        if not self._shown or self._shown[0].weight.data_ptr() != self.vectors.data_ptr():
+            self._shown = [nn.Embedding.from_pretrained(self.vectors, padding_idx=self.pad)]
         if isinstance(self.vectors, nn.Parameter):
-            embedding.weight = self.vectors
-        return embedding
+            self._shown[0].weight = self.vectors
+        return self._shown[0]
 
     def set_input_embeddings(self, embedding: nn.Embedding) -> None:
         """Take the numbers of another table, frozen if these are."""
         self.vectors = embedding.weight if isinstance(self.vectors, nn.Parameter) else embedding.weight.detach()
+        self._shown = [embedding]
 
     def forward(
         self,
@@ -177,7 +180,9 @@ class SngForNestedNer(NestedNerPreTrainedModel):
         logits = self.network(words, at_most(self.config.max_span_length, words.size(1)))
         losses = None
         if gold is not None:
-            total, count = grid_loss(logits, states.num_words, gold, self.config, self.config.max_negatives)
+            total, count = grid_loss(
+                logits, states.num_words, gold, self.config, self.config.max_negatives if self.training else None
+            )
             losses = {"spans": self._reduced(total, count, len(words))}
         return SngOutput(losses=losses, logits=logits)
 

@@ -144,7 +144,9 @@ class SpanNerForNestedNer(NestedNerPreTrainedModel):
             representations = represent(words, sentence, max_span) if head is None else head[0](scores)
         losses = None
         if gold is not None:
-            total, count = grid_loss(logits, states.num_words, gold, self.config, self.config.max_negatives)
+            total, count = grid_loss(
+                logits, states.num_words, gold, self.config, self.config.max_negatives if self.training else None
+            )
             long_total, long_count = self._loss_of_long_entities(states, gold, max_span)
             losses = {
                 name: reduce_loss(term, count + long_count, len(words), self.config.loss_reduction)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import torch
 from transformers.modeling_utils import PreTrainedModel
 
 from .configuration_nested_ner import code_fields_kept
@@ -53,7 +54,34 @@ class SelfContainedModel(PreTrainedModel):
             raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
         if cls.open_graph is not None and getattr(kwargs.get("config"), "onnx", None) is not None:
             return cls.open_graph(pretrained_model_name_or_path, **kwargs)
-        return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        loaded: Any = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        model, *_ = loaded if isinstance(loaded, tuple) else (loaded,)  # a tuple with `output_loading_info=True`
+        if away := [name for name in model.put_aside() if not name.startswith(model.may_be_put_aside)]:
+            raise ValueError(
+                f"device_map leaves no room for {away[0]!r} where it is computed with. Of a {model.config.model_type} "
+                f"model {' and '.join(model.may_be_put_aside) or 'nothing'} may be put aside until its turn comes: "
+                "load it with dtype='bfloat16', or give a device_map that says where each part goes."
+            )
+        return loaded
+
+    @property
+    def may_be_put_aside(self) -> tuple[str, ...]:
+        """The parts whose weights are read in their own forward pass alone, so that they can be fetched for it."""
+        return ("encoder",)
+
+    def put_aside(self) -> list[str]:
+        """The parts that a `device_map` keeps on a disk, or before a GPU, until their turn comes."""
+        places = getattr(self, "hf_device_map", {})
+        aside = {"disk"} if self.device.type == "cpu" else {"disk", "cpu"}
+        return [name for name, place in places.items() if place in aside]
+
+    @property
+    def device(self) -> torch.device:
+        """Where a batch goes; of a model that a `device_map` has spread over several, where it begins."""
+        places = getattr(self, "hf_device_map", {}).values()
+        if not places:
+            return super().device
+        return torch.device(next((place for place in places if place not in ("cpu", "disk")), "cpu"))
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
         """Upload what `save_pretrained` saves; with hf_spanner also tokenizer, card, recipe and results."""

@@ -8,7 +8,7 @@ import dataclasses
 
 import torch
 
-from .graphs import at_most, is_exporting
+from .graphs import at_most, in_graph
 from .losses import Gold
 from .modeling_nested_ner import NestedNerOutput, WordStates
 from .pooling import pool_words
@@ -20,7 +20,7 @@ def in_subwords(states: WordStates) -> WordStates:
     """The states with each sub-word as a word of its own; `word_ids` numbers them."""
     index, count = subword_units(states.word_ids)
     states = dataclasses.replace(states, num_words=count, word_ids=index)
-    length = index.size(1) if is_exporting() else max(1, *states.lengths)
+    length = index.size(1) if in_graph() else max(1, *states.lengths)
     states.mask = torch.arange(length, device=count.device) < count.unsqueeze(1)
     states.words = pool_words(states.encoder.last_hidden_state, index, length, "first")
     return states

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from .graphs import is_exporting, shifted, windows
+from .graphs import in_graph, is_exporting, shifted, windows
 
 
 def span_mask(num_words: torch.Tensor, length: int, max_span: int) -> torch.Tensor:
@@ -79,7 +79,7 @@ def list_spans(
 
     How many there are hangs on the lengths, so the list is made on the host and sent to the `device` when it is done.
     """
-    if is_exporting():
+    if in_graph():
         return _every_cell(torch.as_tensor(num_words), length, smallest, largest)
     num_words, count = torch.as_tensor(num_words, device="cpu"), largest - smallest + 1
     sizes = torch.arange(smallest, largest + 1)

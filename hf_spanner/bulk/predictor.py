@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from ..loading import find_device, pipeline
+from ..loading import pipeline, placing
 from ..modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from ..modeling.pipeline_nested_ner import LOOK_AHEAD, EntityDict
 from .tables import Layout, entity_type
@@ -35,7 +35,7 @@ class Predictor:
         text_column: the column with the texts; lists of words with `is_split_into_words=True`.
         entities_column: the column that is added.
         batch_size: windows of text that are run at once.
-        device: as `find_device` knows it; `"auto"` is a GPU if there is one.
+        device: as `placing` knows it; `"auto"` is a GPU if there is one.
         **options: of the pipeline, such as `threshold`, `overlap`, `labels`, `mentions`, `dtype`.
     """
 
@@ -53,7 +53,7 @@ class Predictor:
         self.text_column, self.entities_column = text_column, entities_column
         self.at_once = LOOK_AHEAD * batch_size
         options = {name: value for name, value in options.items() if value is not None}
-        self.ner = pipeline(model, device=find_device(device), batch_size=batch_size, **options)
+        self.ner = pipeline(model, **placing(device), batch_size=batch_size, **options)
 
     @overload
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, Any]: ...

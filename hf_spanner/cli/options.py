@@ -113,7 +113,11 @@ def add_device_arguments(parser: argparse.ArgumentParser) -> None:
         default=32,
         help="windows of text read at once (default: 32); less if memory is short",
     )
-    parser.add_argument("--device", default="auto", help="auto (a GPU if there is one), cpu, cuda:1, mps")
+    parser.add_argument(
+        "--device",
+        default="auto",
+        help="auto (a GPU if there is one), cpu, cuda:1, mps, or spread: over all there are, for large encoders",
+    )
     parser.add_argument("--dtype", choices=DTYPES, help="of the model's numbers (default: as they were saved)")
 
 

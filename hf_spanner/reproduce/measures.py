@@ -62,7 +62,7 @@ class Reading:
     @cached_property
     def loaded(self) -> tuple[Any, Any]:
         """Model and tokenizer."""
-        return load_model(str(self.run.folder))
+        return load_model(str(self.run.folder), device="auto")
 
     @cached_property
     def found(self) -> Sequence[Any]:

@@ -1,6 +1,7 @@
 """Every command that reads with a model does it on any device, in any precision."""
 
 import json
+import time
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ def place(tmp_path_factory, tokenizer):
     next(row for row in ROWS if row.name == "span_ner").make(tokenizer).save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
     write_jsonl(records(), folder / "gold.jsonl")
+    (folder / "texts.jsonl").write_text('{"text": "the mayor of New York"}\n')
     return folder
 
 
@@ -32,15 +34,28 @@ def commands(place) -> dict[str, list[str]]:
         "compare": ["compare", data, model, f"gold={place / 'gold.jsonl'}", "--resamples", "10"],
         "tune-threshold": ["tune-threshold", data, "--model", model, "--calibrate"],
         "predict": ["predict", "--model", model, "the mayor of New York", "--format", "jsonl"],
+        "predict a file": [
+            "predict",
+            "--model",
+            model,
+            "--input",
+            str(place / "texts.jsonl"),
+            "--output",
+            str(place / f"{time.monotonic_ns()}.jsonl"),
+        ],
         "pictures": ["pictures", data, "--model", model, "--output", out, "--formats", "svg"],
     }
 
 
-NAMES = ["evaluate", "report", "compare", "tune-threshold", "predict", "pictures"]
+NAMES = ["evaluate", "report", "compare", "tune-threshold", "predict", "predict a file", "pictures"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("options", [[], ["--device", "cpu", "--dtype", "bfloat16"]], ids=["auto", "cpu, bfloat16"])
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--device", "cpu", "--dtype", "bfloat16"], ["--device", "spread"]],
+    ids=["auto", "cpu, bfloat16", "spread"],
+)
 def test_a_command_reads_on_the_device_that_is_named(name, options, place):
     if name == "pictures":
         pytest.importorskip("matplotlib")

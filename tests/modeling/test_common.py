@@ -60,7 +60,7 @@ def test_input_embeddings_are_there_and_can_be_set(model, batch):
     assert isinstance(old, torch.nn.Embedding)
     new = torch.nn.Embedding.from_pretrained(torch.randn_like(old.weight), freeze=False)
     model.set_input_embeddings(new)
-    assert torch.equal(model.get_input_embeddings().weight, new.weight)
+    assert model.get_input_embeddings() is new
     assert not torch.equal(logits_of(model, batch), before), "they are what is read"
 
 
@@ -70,12 +70,16 @@ def test_embeddings_may_be_given_in_place_of_ids(row, model, batch):
     with pytest.raises(ValueError, match="`inputs_embeds` .* in their place: give one"):
         model(**embedded)
     del embedded["input_ids"]
-    if row.approach == "diffusion_ner":
-        with pytest.raises(ValueError, match="it takes no `inputs_embeds`"):
-            model(**embedded)
-        return
-    with torch.no_grad():
-        assert torch.equal(model(**embedded).logits, logits_of(model, batch))
+    logits = logits_of(model, embedded)
+    if row.approach == "diffusion_ner":  # draws a sentence's noise by what it is given of it, and of it alone
+        torch.testing.assert_close(logits_of(model, {key: x[1:] for key, x in embedded.items()}), logits[1:])
+    else:
+        assert torch.equal(logits, logits_of(model, batch))
+
+
+@torch.no_grad()
+def test_a_loss_in_evaluation_is_the_same_every_time(model, batch):
+    assert model(**batch).loss == model(**batch).loss
 
 
 def same(one, other) -> bool:
@@ -132,6 +136,8 @@ def test_hidden_states_and_attentions_come_if_asked_for_in_any_of_three_ways(row
     plain = AutoModelForNestedNer.from_pretrained(folder, attn_implementation="eager")
     assert plain(**without_gold(batch)).hidden_states is None
     assert same(plain(**without_gold(batch), **asked), output)
+    some = plain(**without_gold(batch), output_hidden_states=[1]).hidden_states
+    assert [x is None for x in some] == [True, False][:layers] and same(some[1:], output.hidden_states[2:])
     plain.config.output_hidden_states = True
     assert same(plain(**without_gold(batch)).hidden_states, output.hidden_states)
 
@@ -168,6 +174,27 @@ def test_shards_are_loaded_like_one_file(model, batch, tmp_path):
     torch.testing.assert_close(logits_of(loaded, batch), logits_of(model, batch))
     for name, weight in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], weight), name
+
+
+def test_a_device_map_may_put_the_encoder_aside_and_no_head(row, folder, batch, tmp_path):
+    model = AutoModelForNestedNer.from_pretrained(folder, device_map="auto").eval()
+    expected, parts = logits_of(model, batch), {name: "cpu" for name, _ in model.named_children()}
+    assert model.device.type == "cpu" and not model.put_aside()
+
+    def put_aside(part):
+        where = {**parts, part: "disk"}
+        return AutoModelForNestedNer.from_pretrained(folder, device_map=where, offload_folder=tmp_path).eval()
+
+    heads = [name for name in parts if name != "encoder"]
+    with pytest.raises(ValueError, match=f"no room for '{heads[-1]}'.*says where each part goes"):
+        put_aside(heads[-1])
+    if model.may_be_put_aside:
+        spread = put_aside("encoder")
+        assert spread.put_aside() == ["encoder"] and spread.device.type == "cpu"
+        assert torch.equal(logits_of(spread, batch), expected)
+    else:
+        with pytest.raises(ValueError, match="Of a dspert model nothing may be put aside"):
+            put_aside("encoder")
 
 
 def test_all_parameters_start_finite_and_from_the_seed_alone(row, tokenizer):
@@ -219,6 +246,11 @@ def test_another_type_leaves_a_configuration_that_can_be_saved(model, tmp_path):
 def test_a_folder_of_another_model_is_refused_with_the_way_to_use_it(row, model, encoder_folder, tokenizer):
     with pytest.raises(ValueError, match=f"'bert' checkpoint, not a '{model.config.model_type}' .*from_encoder"):
         type(model).from_pretrained(encoder_folder)
+
+
+def test_what_follows_from_the_encoder_cannot_be_set_beside_it():
+    with pytest.raises(ValueError, match="hidden_size=64 cannot be set: it follows from the other fields"):
+        SpanNerForNestedNer.config_class(hidden_size=64)
 
 
 def test_one_approach_does_not_load_another(tokenizer, tmp_path):

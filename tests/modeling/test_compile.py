@@ -1,4 +1,4 @@
-"""`torch.compile`: approaches that score a grid are one graph, forward and loss; the others still run.
+"""`torch.compile`: approaches that score a grid are one graph, forward and loss; the others still run. `torch.export`.
 
 What breaks a graph: a list of spans, whose length hangs on the sentences' (dspert, locate_and_label), matching
 (diffusion_ner), and torch's LSTM (`lstm_size` of biaffine_ner and cnn_ner), which torch does not trace.
@@ -28,6 +28,50 @@ def fresh(monkeypatch):
     """Nothing compiled before; SNG keeps its weights in an LSTM that it never calls."""
     torch._dynamo.reset()
     monkeypatch.setattr(torch._dynamo.config, "allow_rnn", True)
+
+
+def exported(model, batch, **how):
+    """What the graph of a model answers: its logits."""
+    with torch.no_grad():
+        return torch.export.export(model, (), batch, **how).module()
+
+
+EXPORTED = ["seq_ner-crf", "span_ner", "bl_ner", "dspert", "dspert-subword", "biaffine_ner", "biaffine_ner-subword"]
+
+
+@pytest.mark.parametrize("name", [*EXPORTED, "cnn_ner", "sng"])
+def test_torch_export_writes_down_what_the_model_computes(name, tokenizer):
+    model, batch = BY_NAME[name].make(tokenizer), without_gold(make_batch(tokenizer))
+    logits = exported(model, batch)(**batch)["logits"]
+    torch.testing.assert_close(logits, model(**batch).logits)
+
+
+@torch.no_grad()
+def test_without_a_mask_of_words_a_graph_has_as_many_as_sub_words(tokenizer):
+    model, batch = BY_NAME["seq_ner"].make(tokenizer), without_gold(make_batch(tokenizer))
+    expected = model(**batch).logits
+    del batch["word_mask"]
+    logits = exported(model, batch)(**batch)["logits"]
+    assert logits.size(1) == batch["input_ids"].size(1)
+    torch.testing.assert_close(logits[:, : expected.size(1)], expected)
+
+
+@pytest.mark.slow
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["seq_ner", "span_ner", "bl_ner", "cnn_ner", "sng"])
+def test_a_graph_without_an_lstm_is_for_batches_of_any_shape(name, tokenizer):
+    model, batch = BY_NAME[name].make(tokenizer), without_gold(make_batch(tokenizer))
+    shapes = {key: dict.fromkeys(range(x.ndim), torch.export.Dim.DYNAMIC) for key, x in batch.items()}
+    graph = exported(model, batch, dynamic_shapes=shapes)
+    for rows in (5, 3):
+        part = {key: x[:rows] for key, x in batch.items()}
+        torch.testing.assert_close(graph(**part)["logits"], model(**part).logits)
+
+
+@pytest.mark.parametrize("name", ["locate_and_label", "diffusion_ner"])
+def test_what_hangs_on_what_is_found_is_no_graph(name, tokenizer):
+    with pytest.raises(ValueError, match=f"{name} cannot be one graph: .*`hf-spanner export`"):
+        exported(BY_NAME[name].make(tokenizer), without_gold(make_batch(tokenizer)))
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -3,7 +3,8 @@
 python tests/training/curve.py FOLDER TOKENIZER WRAPPER ROW
 
 WRAPPER is "one" (a process alone), "ddp" (two, by the Trainer), or "fsdp" (two, by torch's FSDP2: accelerate has none
-for CPUs). In all a step sees the same four sentences, and the loss is a mean over sentences, so that all losses agree.
+for CPUs). In all a step sees the same four sentences, and the loss is a mean over sentences, so that all losses agree;
+but for diffusion_ner, whose every step has noise of its own.
 """
 
 import json
@@ -21,6 +22,13 @@ from hf_spanner import NestedNerCollator, NestedNerDataset, NestedNerTrainer, Ne
 from hf_spanner.training.parameters import parameter_groups
 
 EXACT = {"dropout": 0.0, "encoder_dropout": 0.0, "loss_reduction": "sentence"}
+DRAWS_NOTHING = {  # of what training otherwise draws at random; diffusion_ner always does, and has losses of its own
+    "span_ner": {"max_negatives": None},
+    "bl_ner": {"max_negatives": None},
+    "sng": {"max_negatives": None},
+    "locate_and_label": {"negative_ratio": None},
+    "diffusion_ner": {"loss_reduction": "span"},
+}
 RATES = {"learning_rate": 1e-3, "head_learning_rate": 3e-3, "weight_decay": 0.01}
 STEPS, BATCH = 6, 4
 
@@ -99,7 +107,7 @@ def main(folder: str, tokenizer_folder: str, wrapper: str, row: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
     torch.manual_seed(0)
     (chosen,) = [one for one in ROWS if one.name == row]
-    model = chosen.make(tokenizer, **EXACT)
+    model = chosen.make(tokenizer, **{**EXACT, **DRAWS_NOTHING.get(chosen.approach, {})})
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0

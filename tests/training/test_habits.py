@@ -7,8 +7,11 @@ import warnings
 import datasets
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from approaches import ROWS, Row
 from tests_support import records
+from torch.utils.data import DataLoader
 from transformers import Trainer, TrainingArguments
 
 import hf_spanner
@@ -30,6 +33,9 @@ SHORT = {
     "report_to": "none",
     "save_strategy": "no",
 }
+
+
+OFTEN = {"eval_strategy": "steps", "eval_steps": 1}
 
 
 def build(tokenizer, name: str = "span_ner", **settings):
@@ -84,6 +90,48 @@ def test_the_trainer_of_transformers_trains_evaluates_and_predicts(row: Row, tok
     assert predicted.predictions.shape[::2] == (len(trainer.eval_dataset), 6)
     assert predicted.label_ids.shape[::2] == (len(trainer.eval_dataset), 3)
     assert predicted.metrics["test_f1"] == scores["eval_f1"]
+
+
+class Loop:
+    """What people write by hand with accelerate."""
+
+    def __init__(self, folder, tokenizer, model, bf16: bool):
+        AcceleratorState._reset_state()  # it is one for a process
+        accelerator = Accelerator(cpu=True, mixed_precision="bf16" if bf16 else "no")
+        data = NestedNerDataset(records(), tokenizer, model.config)
+        batches = DataLoader(data, 3, collate_fn=NestedNerCollator(tokenizer.pad_token_id))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        self.accelerator, self.tokenizer = accelerator, tokenizer
+        self.model, self.optimizer, self.batches = accelerator.prepare(model, optimizer, batches)
+
+    def train(self):
+        self.model.train()
+        for batch in self.batches:
+            self.accelerator.backward(self.model(**batch).loss)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def evaluate(self):
+        with self.accelerator.autocast():
+            scores = hf_spanner.evaluate(self.accelerator.unwrap_model(self.model), self.tokenizer, records())
+        return {f"eval_{name}": value for name, value in scores.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["single", "autocast", "bfloat16"])
+@pytest.mark.parametrize("loop", ["plain", "ours", "by hand"])
+@pytest.mark.parametrize("approach", hf_spanner.APPROACHES)
+def test_every_loop_trains_every_approach_in_every_precision(approach, loop, precision, tokenizer, tmp_path):
+    model = build(tokenizer, approach)
+    if precision == "bfloat16":
+        model.bfloat16()
+    before = [parameter.clone() for parameter in model.parameters()]
+    loops = {"plain": plain, "ours": ours, "by hand": Loop}
+    training = loops[loop](tmp_path, tokenizer, model=model, bf16=precision == "autocast")
+    training.train()
+    assert any(not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+    assert training.evaluate()["eval_support"] == 14
 
 
 def test_the_trainer_of_transformers_scores_the_typing_of_given_spans(tokenizer, tmp_path):
@@ -186,6 +234,10 @@ def test_no_arguments_and_nothing_for_the_rest_will_do(tokenizer, tmp_path, monk
         {"include_for_metrics": ["inputs", "loss"]},
         {"prediction_loss_only": True},
         {"logging_nan_inf_filter": False, "logging_steps": 1},
+        {"bf16": True},
+        {"lr_scheduler_type": "reduce_lr_on_plateau", "metric_for_best_model": "f1", **OFTEN},
+        {"save_strategy": "best", "metric_for_best_model": "eval_loss", "greater_is_better": False, **OFTEN},
+        pytest.param({"torch_compile": True, "torch_compile_backend": "eager"}, marks=pytest.mark.slow),
     ],
     ids=str,
 )

@@ -1,6 +1,7 @@
 """Parameters under wrappers, and trainings by several processes."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from approaches import ROWS
 from tests_support import records
 
 from hf_spanner import NestedNerTrainer, NestedNerTrainingArguments
+from hf_spanner.auto import APPROACHES
 from hf_spanner.training.parameters import model_of, parameter_groups, unwrapped_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,15 +117,21 @@ def run_curve(folder, wrapper, row):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["span_ner-boundary", "seq_ner-crf", "dspert"])
+@pytest.mark.parametrize(
+    "name", ["span_ner-boundary", "seq_ner-crf", *sorted({*APPROACHES} - {"span_ner", "seq_ner"})]
+)
 def test_two_processes_have_the_losses_of_one_with_the_double_batch(name, tokenizer, tmp_path):
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     one, ddp, fsdp = (run_curve(tmp_path, wrapper, name) for wrapper in ("one", "ddp", "fsdp"))
     assert (one["processes"], ddp["processes"], fsdp["processes"]) == (1, 2, 2)
+    assert one["rates"] == ddp["rates"] == fsdp["rates"] == [1e-3, 3e-3]
+    assert one["support"] == ddp["support"] == 14 and fsdp["found"]
+    if name == "diffusion_ner":  # the noise of a step hangs on how sentences are shared out
+        assert all(math.isfinite(loss) for loss in (*one["loss"], *ddp["loss"], *fsdp["loss"]))
+        return
     assert ddp["loss"] == pytest.approx(one["loss"], rel=1e-3) and one["loss"][-1] < one["loss"][0]
     assert fsdp["loss"] == pytest.approx(one["loss"], rel=1e-3)
-    assert one["rates"] == ddp["rates"] == fsdp["rates"] == [1e-3, 3e-3]
-    assert one["support"] == ddp["support"] == 14 and one["predicted"] == ddp["predicted"] and fsdp["found"]
+    assert one["predicted"] == ddp["predicted"]
 
 
 def test_where_the_model_is_shared_out_one_process_alone_reads_with_what_was_saved(tokenizer, tmp_path):
