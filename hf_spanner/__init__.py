@@ -24,6 +24,7 @@ if not (_here / "modeling").is_dir() and (_here.parent / "modeling").is_dir():
     __path__.append(str(_here.parent))
 
 from .auto import APPROACHES, AutoModelForNestedNer, register_all  # noqa: E402
+from .foreign import check_folder, check_values  # noqa: E402
 from .loading import load_model, load_tokenizer, pipeline  # noqa: E402
 from .modeling.boundary_smoothing import smooth_targets  # noqa: E402
 from .modeling.configuration_nested_ner import NestedNerConfig  # noqa: E402
@@ -52,6 +53,8 @@ def _open_graph(cls: type[NestedNerPreTrainedModel], name: str, **kwargs: Any) -
 
 NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
 NestedNerPreTrainedModel.open_graph = classmethod(_open_graph)  # type: ignore
+NestedNerPreTrainedModel.check_folder = staticmethod(check_folder)
+NestedNerConfig.check_values = staticmethod(check_values)
 
 # Names that pull in datasets, accelerate or the Trainer are imported when first used: reading text needs none of them.
 _LAZY = {

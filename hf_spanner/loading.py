@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from .auto import AutoModelForNestedNer
 from .default import folder_of
 from .errors import in_one_sentence
-from .foreign import check_config, check_tokenizer, check_weights
+from .foreign import check_config, check_tokenizer
 from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
@@ -152,7 +152,6 @@ def _load_model(
     saved = load_config(name, revision, token, **(config or {}))
     hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
-        check_weights(name)
         model: NestedNerPreTrainedModel = AutoModelForNestedNer.from_pretrained(name, config=saved, **hub, **loading)
     return model
 
