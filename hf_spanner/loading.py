@@ -133,6 +133,12 @@ def load_config(name: str, revision: str | None = None, token: str | None = None
     return saved
 
 
+def check_encoder(name: str) -> None:
+    """Refuse an encoder that is not there, before anything else is read."""
+    with in_one_sentence(name):
+        AutoConfig.from_pretrained(name, trust_remote_code=False)
+
+
 def check_place(name: str) -> None:
     """Refuse what is neither the folder of a model nor may be a model on the Hub."""
     folder = Path(name)

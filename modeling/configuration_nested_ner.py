@@ -133,7 +133,7 @@ class NestedNerConfig(PreTrainedConfig):
         "hidden_states",
         "attentions",
     ]
-    # What looks at the values of a file before they are believed; hf_spanner sets it, a repository's own code has none.
+    # What looks at a file's values before they are believed; set by hf_spanner, a repository's own code has none.
     check_values: ClassVar[Callable[[Mapping[str, Any], str], None] | None] = None
     full_batch = False  # whether all of an epoch makes one step (sng)
     _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..chars import RUNNING_TEXT, CharSpan, TextOptions, at_its_offsets, document_to_sentences
-from ..schema import ReadReport, Sentence, short
+from ..schema import ReadReport, Sentence
 from .files import read_text
 from .markup import Element, blank_lines_at, elements
 
