@@ -44,7 +44,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 def fields(line: str) -> list[str]:
     """What stands between blanks and tabs. A no-break space is part of a word: `str.split` would cut there."""
-    return [field for field in re.split("[ \t\r\n]+", line) if field]
+    return [field for field in re.split(f"[{_SPACE}]+", line) if field]
 
 
 def plain_name(path: Path) -> Path:

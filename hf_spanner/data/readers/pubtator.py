@@ -56,7 +56,7 @@ def read_pubtator(
             report.lose("mention without offsets", f"{where}: {short(line)}")
         else:
             span = CharSpan(int(fields[1]), int(fields[2]), fields[4].strip(), where)
-            mentions.append((span, fields[3] if check_text else None))
+            mentions.append((span, fields[3] or None if check_text else None))
     if texts:
         yield from document()
 
