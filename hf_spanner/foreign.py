@@ -25,6 +25,14 @@ TOKENIZER_FILES = re.compile(
 )
 
 
+def check_folder(name: str, **hub: Any) -> None:
+    """All that is looked at before a model is loaded: `from_pretrained` of our classes calls it, and so does
+    `transformers.pipeline("nested-ner", ...)`, which loads the tokenizer after the model."""
+    check_config(name, **hub)
+    check_weights(name)
+    check_tokenizer(name, **hub)
+
+
 def check_config(name: str, **hub: Any) -> None:
     """Refuse a model whose config.json is no configuration, or one that would ask for more than a machine has."""
     if _find(name, "adapter_config.json", hub) is not None:  # it would name the model to load in its place
@@ -34,6 +42,11 @@ def check_config(name: str, **hub: Any) -> None:
     config = read_json(file, name)
     if not isinstance(config, dict):
         raise ValueError(f"The config.json of {name} is not a JSON object: this is no model that can be loaded.")
+    check_values(config, name)
+
+
+def check_values(config: Mapping[str, Any], name: str) -> None:
+    """Refuse a configuration that would ask for more than a machine has, or whose labels are none."""
     labels = config.get("id2label") or {}
     number = len(labels) if isinstance(labels, (dict, list)) else 0
     if isinstance(config.get("num_labels"), int):

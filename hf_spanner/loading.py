@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from .auto import AutoModelForNestedNer
 from .default import folder_of
 from .errors import in_one_sentence
-from .foreign import check_config, check_tokenizer, check_weights
+from .foreign import check_config, check_tokenizer
 from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
@@ -141,6 +141,12 @@ def load_config(name: str, revision: str | None = None, token: str | None = None
     return saved
 
 
+def check_encoder(name: str) -> None:
+    """Refuse an encoder that is not there, before anything else is read."""
+    with in_one_sentence(name):
+        AutoConfig.from_pretrained(name, trust_remote_code=False)
+
+
 def check_place(name: str) -> None:
     """Refuse what is neither the folder of a model nor may be a model on the Hub."""
     folder = Path(name)
@@ -160,7 +166,6 @@ def _load_model(
     saved = load_config(name, revision, token, **(config or {}))
     hub = {"revision": revision, "token": token, "trust_remote_code": False}
     with in_one_sentence(name, revision):
-        check_weights(name)
         model: NestedNerPreTrainedModel = AutoModelForNestedNer.from_pretrained(name, config=saved, **hub, **loading)
     return model
 

@@ -6,6 +6,8 @@ Imported by the package itself, as soon as transformers is there.
 from typing import TYPE_CHECKING, Any
 
 from .auto import register_all
+from .foreign import check_folder, check_values
+from .modeling.configuration_nested_ner import NestedNerConfig
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.pipeline_nested_ner import NestedNerPipeline
 
@@ -31,4 +33,6 @@ def _open_graph(cls: type[NestedNerPreTrainedModel], name: str, **kwargs: Any) -
 
 NestedNerPreTrainedModel.publish = NestedNerPipeline.publish = _publish
 NestedNerPreTrainedModel.open_graph = classmethod(_open_graph)  # type: ignore
+NestedNerPreTrainedModel.check_folder = staticmethod(check_folder)
+NestedNerConfig.check_values = staticmethod(check_values)
 register_all()

@@ -3,9 +3,9 @@
 import copy
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
@@ -102,6 +102,8 @@ class NestedNerConfig(LabelRules, PreTrainedConfig):
         "hidden_states",
         "attentions",
     ]
+    # What looks at a file's values before they are believed; set by hf_spanner, a repository's own code has none.
+    check_values: ClassVar[Callable[[Mapping[str, Any], str], None] | None] = None
     full_batch = False  # whether all of an epoch makes one step (sng)
     _auto_class = "AutoConfig"  # saved with the file that defines it: the folder runs without the package
 
@@ -234,6 +236,8 @@ class NestedNerConfig(LabelRules, PreTrainedConfig):
     @classmethod
     def from_dict(cls, config_dict: dict, **kwargs):
         """As always, but what a file says about code to run is dropped, unless this class itself came from a repo."""
+        if cls.check_values is not None:
+            cls.check_values(config_dict, str(kwargs.get("name_or_path") or "the model"))
         return super().from_dict(without_refused(config_dict, () if is_remote(cls) else CODE_FIELDS), **kwargs)
 
     def with_labels(self: Config, labels: list[str]) -> Config:

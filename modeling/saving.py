@@ -12,6 +12,7 @@ from .configuration_nested_ner import code_fields_kept
 from .folders import remove_other_code, whole_or_not_at_all
 from .pipeline_nested_ner import NestedNerPipeline  # transformers copies what a model's files import: it comes along
 
+_HUB = ("cache_dir", "local_files_only", "revision", "subfolder", "token")  # which file of a repository is meant
 Saved = TypeVar("Saved", bound="SelfContainedModel")
 
 
@@ -23,6 +24,8 @@ class SelfContainedModel(PreTrainedModel):
     is_graph = False  # whether ONNX Runtime runs it: there is no code to save, and it stays on the CPU
     # How `push_to_hub` adds tokenizer, card, recipe and results; hf_spanner sets it, a repository's own code has none.
     publish: Callable[..., Any] | None = None
+    # What looks at a folder or repository before anything of it is loaded; set by hf_spanner, too.
+    check_folder: Callable[..., None] | None = None
     # How a folder with a graph for ONNX Runtime in place of weights is loaded; set by hf_spanner, too.
     open_graph: Callable[..., Any] | None = None
 
@@ -52,6 +55,9 @@ class SelfContainedModel(PreTrainedModel):
         """As always, but from safetensors alone: a pickle of weights could run code, and is refused."""
         if kwargs.setdefault("use_safetensors", True) is not True:
             raise ValueError("use_safetensors=False is refused: other weights than safetensors may run code.")
+        if cls.check_folder is not None and pretrained_model_name_or_path is not None:
+            hub = {name: kwargs[name] for name in _HUB if name in kwargs}
+            cls.check_folder(os.fspath(pretrained_model_name_or_path), **hub)
         if cls.open_graph is not None and getattr(kwargs.get("config"), "onnx", None) is not None:
             return cls.open_graph(pretrained_model_name_or_path, **kwargs)
         loaded: Any = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)

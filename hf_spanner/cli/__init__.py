@@ -78,6 +78,7 @@ OPTIONAL = {
 def main(argv: list[str] | None = None) -> int:
     """Run `hf-spanner COMMAND ...` and return its exit code: 0, or 2 for an error that the user can mend."""
     argv, traceback = _take_traceback(list(sys.argv[1:] if argv is None else argv))
+    _open_streams()
     name = argv[0] if argv else None
     try:
         if name in (None, "-h", "--help", "help"):
@@ -197,6 +198,13 @@ def _is_of_the_input(error: BaseException) -> bool:
         return True
     ours, _ = origin(error)  # `int("x")` in our own code is our mistake, and so is every TypeError
     return isinstance(error, ValueError) and not ours
+
+
+def _open_streams() -> None:
+    """Standard streams that were closed (`<&-`) lead nowhere: Python has None in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 -- until the process ends
 
 
 def _forget_stdout() -> None:

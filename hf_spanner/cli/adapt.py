@@ -7,6 +7,7 @@ from transformers.utils import CONFIG_NAME
 
 from ..data.plain import check_text, read_texts
 from ..default import folder_of
+from ..loading import check_encoder
 from ..training.adapting import RECORD, adapt
 from ..training.checkpoints import checkpoints_in, remove_all
 from .options import make_parser, say
@@ -54,6 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         )
     if Path(args.encoder).resolve() == folder.resolve():
         raise ValueError(f"--output_dir {folder} is the encoder itself: name another folder.")
+    check_encoder(folder_of(args.encoder))
     texts = [text for source in args.text for text in read_texts(check_text(source))]
     if args.overwrite:
         (folder / RECORD).unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from transformers import HfArgumentParser
+from transformers.configuration_utils import PreTrainedConfig
 
 from ..auto import approach
 from ..foreign import check_size
@@ -82,9 +83,8 @@ def _as_flags(recipe: dict[str, Any]) -> list[str]:
 def _config_settings(rest: list[str], approach_name: str, parser: HfArgumentParser) -> dict[str, Any]:
     """`--name value` pairs left over, as fields of the approach's configuration."""
     config_class = approach(approach_name).config_class
-    fields = {f.name: f for f in dataclasses.fields(config_class)}
-    for name in ("encoder_config", "id2label", "label2id"):
-        del fields[name]
+    not_settings = {"encoder_config", *(field.name for field in dataclasses.fields(PreTrainedConfig))}
+    fields = {field.name: field for field in dataclasses.fields(config_class) if field.name not in not_settings}
     settings: dict[str, Any] = {}
     position = 0
     while position < len(rest):

@@ -33,7 +33,7 @@ from ..evaluation.scoring import score_predictions
 from ..hub.publishing import publish, write_companions, write_summary
 from ..hub.record import RECORD, base_model, hub_id, read_record, training_record
 from ..hub.several import SUMMARY, summarise, summary_table
-from ..loading import load_config, load_for, load_model, load_tokenizer
+from ..loading import check_encoder, load_config, load_for, load_model, load_tokenizer
 from ..lock import locked
 from ..metrics import format_scores
 from ..modeling.folders import full_disk_said
@@ -289,6 +289,8 @@ def train(task: Task) -> dict[str, Any]:
     """Train, save, score and record, in a folder that is ours; returns the record."""
     run, args, settings, recipe, say = task.run, task.args, task.settings, task.recipe, task.say
     transformers.set_seed(args.seed)
+    if run.model is None and "encoder_config" in approach(str(run.approach)).config_class.sub_configs:
+        check_encoder(encoder_of(run))  # before the data, which may take long
     data = load_data(task)
     if "validation" not in data:  # nothing chooses a checkpoint, or ends training early
         args.eval_strategy, args.load_best_model_at_end, args.patience = IntervalStrategy.NO, False, None

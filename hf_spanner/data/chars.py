@@ -30,6 +30,16 @@ ON_MISALIGNED = ("expand", "split", "drop", "error")
 SPLIT_SENTENCES = ("newline", "punctuation", "none")
 
 
+def at_its_offsets(span: CharSpan, wanted: str | None, text: str, report: ReadReport) -> bool:
+    """Whether a mention that repeats its text (`wanted`, if that is to be looked at) has it there; else it is lost."""
+    found = text[span.start : span.end] if 0 <= span.start < span.end <= len(text) else ""
+    if found.strip() and (wanted is None or found.split() == wanted.split()):
+        return True
+    said = "" if wanted is None else f"{short(wanted)}, "
+    report.lose("mention whose text is not at its offsets", f"{span.where}: {said}there is {short(found)}")
+    return False
+
+
 def _choose(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise ValueError(f"{option}={value!r} is unknown; choose one of {', '.join(map(repr, known))}.")

@@ -18,7 +18,7 @@ from .columns import sentences_of_columns
 from .readers import DATA_SUFFIXES, data_files, open_file
 from .readers.brat import brat_files
 from .readers.cas import xmi_files
-from .readers.files import plain_name
+from .readers.files import check_rereadable, plain_name
 from .readers.guessing import data_suffix
 from .readers.tables import open_arrow
 from .schema import FURTHER, ReadReport, Sentence, check_sentence, features, first_line, several
@@ -200,6 +200,7 @@ def find_splits(source: str | Path, format: str | None = None, splits: Splits | 
     source = Path(source)
     if not source.exists():
         raise FileNotFoundError(f"{source} does not exist; give a file or a folder.")
+    check_rereadable(source)
     if source.is_file():
         return _choose_splits(splits, {"train": source}, str(source))
     if isinstance(splits, Mapping):

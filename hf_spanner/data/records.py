@@ -40,10 +40,10 @@ def word_sentence(
         if isinstance(entities, list):  # anything else is refused, with a sentence, by `keep`
             entities = [_as_entity(entity, report, where, end_inclusive) for entity in entities]
     count_others(record, key, (*ENTITY_KEYS, *TAG_KEYS), report, where)
-    return report.keep(id, document(record, where), tokens, entities, where, _further(record, report, where))
+    return report.keep(id, document(record, where), tokens, entities, where, further_columns(record, report, where))
 
 
-def _further(record: dict[str, Any], report: ReadReport, where: str) -> dict[str, Any]:
+def further_columns(record: dict[str, Any], report: ReadReport, where: str) -> dict[str, Any]:
     """The columns that a sentence may have beside words and entities; what only has their name is left aside."""
     further = {"pos": record.get("pos")}
     for name, fits in (("labels", _are_labels), ("flat", _is_bool), ("corpus", _is_text)):
@@ -87,7 +87,7 @@ def text_sentences(
     beside = {name: record.get(name) for name in ("flat", "corpus")}
     if key != "labels" and _are_labels(record.get("labels")):  # those it is annotated with; else they are entities
         beside["labels"] = record["labels"]
-    further = _further(beside, report, where)
+    further = further_columns(beside, report, where)
     others = tuple(name for name in TEXT_ENTITY_KEYS if name not in further)
     count_others(record, key, others, report, where)
     spans = [_char_span(entity, report, where) for entity in entities]
@@ -124,6 +124,8 @@ def count_others(record: dict[str, Any], chosen: str, keys: tuple[str, ...], rep
     """Count what else a record holds that could be annotation, besides the field that was read."""
     for key in keys:
         others = record.get(key)
+        if isinstance(others, dict):  # {"start": [...], "end": [...]}, as tables have entities, or one object
+            others = [{}] * max((len(value) if isinstance(value, list) else 1 for value in others.values()), default=0)
         if key == chosen or not isinstance(others, list):
             continue
         entities = sum(isinstance(other, dict | list) for other in others)

@@ -33,8 +33,8 @@ def _read_extended(file: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise ValueError(f"{below[0]} extends itself, by way of {below[-1]}.")
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file} is not YAML: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file} is not YAML in UTF-8: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{file} is not a recipe: expected lines of the form `name: value`.")
     if (name := content.pop("extends", None)) is not None:

@@ -250,3 +250,36 @@ def test_systems_that_cut_a_text_into_other_words_are_not_compared(models, brat,
     assert "cut it into different words" in error and "--resplit" in error and error.count("\n") == 1
     assert run("compare", "--data", brat, *both, "--resplit", "fine") == 0
     assert run("compare", "--data", data, *both) == 0  # these data come in words
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
+def test_a_stream_that_is_closed_is_no_mistake_of_ours(stream, models, monkeypatch):
+    """`hf-spanner predict <&-`: Python has None in place of the stream."""
+    monkeypatch.setattr(sys, stream, None)
+    text = [] if stream == "stdin" else ["New York"]
+    assert cli.main(["predict", "--model", str(models / "fine"), *text]) == 0
+
+
+@pytest.mark.parametrize("flag", ["--dtype", "--return_dict", "--architectures", "--is_encoder_decoder"])
+def test_what_is_no_setting_of_an_approach_is_no_flag_of_train(flag, data, tmp_path, capsys):
+    argv = ["train", "--data", str(data), "--approach", "span_ner", "--output_dir", str(tmp_path / "m"), flag, "int8"]
+    assert cli.main(argv) == 2
+    assert f"span_ner knows no setting {flag!r}" in capsys.readouterr().err and not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--encoder", "no-such"], "There is no folder no-such, "),
+        (["--encoder", "file.txt"], "file.txt cannot be loaded"),
+        (["utf16.yaml"], "utf16.yaml is not YAML in UTF-8"),
+    ],
+)
+def test_what_a_training_starts_from_is_named_if_it_is_none(flags, said, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.txt").write_text("words")
+    (tmp_path / "utf16.yaml").write_bytes("learning_rate: 1".encode("utf-16"))
+    recipe = flags[:1] if len(flags) == 1 else []
+    assert cli.main(["train", *recipe, "--data", str(data), "--output_dir", "m", *flags[len(recipe) :]]) == 2
+    error = capsys.readouterr().err.strip()
+    assert said in error and "\n" not in error and "--traceback" not in error

@@ -368,3 +368,27 @@ def test_a_missing_package_is_one_sentence_with_the_line_that_installs_it(tmp_pa
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2 and f"`pip install hf_spanner[{extra}]`" in done.stderr, done.stderr
+
+
+ODD = [5, "x", [1], [None], [["a"]], {"a": 1}, True, 1.5, b"x"]
+
+
+@pytest.mark.parametrize("value", ODD, ids=repr)
+def test_what_a_docbin_says_of_a_document_in_another_form_is_left_aside_and_counted(tmp_path, value):
+    doc = spacy.tokens.Doc(spacy.blank("xx").vocab, words=["Ann"])
+    doc.spans["nested"] = [spacy.tokens.Span(doc, 0, 1, "PER")]
+    doc.spans["nested"].attrs["mentions"] = value if value != [None] else {"x": 1}
+    doc.user_data.update(dict.fromkeys(("doc_id", "labels", "flat", "corpus"), value))
+    doc_bin = spacy.tokens.DocBin(store_user_data=True)
+    doc_bin.add(doc)
+    doc_bin.to_disk(tmp_path / "a.spacy")
+    if value in ([1], [["a"]]):  # as many kinds as entities, but none that has a name
+        with pytest.raises(ValueError, match=r"row 0: mention \S+ of span"):
+            read_file(tmp_path / "a.spacy")
+        return
+    (sentence,), report = read_file(tmp_path / "a.spacy")
+    assert sentence["entities"] == [{"start": 0, "end": 1, "label": "PER"}]
+    fit = {"x": {"corpus"}, True: {"flat"}}.get(value, set()) if isinstance(value, str | bool) else set()
+    assert {"labels", "flat", "corpus"} & sentence.keys() == fit
+    assert sum(report.ignored.values()) == 3 - len(fit)
+    assert len(load_nested_ner(tmp_path / "a.spacy")["train"]) == 1

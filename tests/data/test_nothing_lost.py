@@ -110,3 +110,13 @@ def test_a_thousand_damaged_files(format):
         except Exception as error:
             faults.append(f"{seed}: {type(error).__name__}: {error}")
     assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"arrow"}))  # pyarrow cannot open such a path
+def test_no_entity_is_lost_for_what_its_folder_is_called(tmp_path, format):
+    draw, folder = random.Random(5), tmp_path / "my corpus: 1\t|t|(x)"
+    folder.mkdir()
+    docs = documents(draw)
+    _, report = read_file(FORMATS[format](docs, folder, draw), format)
+    assert report.entities + report.lost["duplicate"] == sum(len(doc["spans"]) for doc in docs) > 0
+    assert set(report.lost) <= {"duplicate", "mention of a further annotation of the same task"}

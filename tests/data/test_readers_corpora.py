@@ -268,3 +268,19 @@ def test_sentences_end_where_a_reader_would_end_them():
         "Dr. Yu met J. Vogt in Bonn.", '"Why?" asked U.S. Senator Fox et al. (1999).', "3 left.", "Headline",
         "It was\nso e.g. here.",
     ]  # fmt: skip
+
+
+def test_a_no_break_space_in_a_word_of_conll2012_moves_no_column(tmp_path):
+    rows = "#begin document (a); part 000\na 0 0 10\xa0km CD * - - - - (QUANTITY) -\n"
+    (sentence,), report = read_file(written(tmp_path / "a.gold_conll", rows))
+    assert spans(sentence) == [("10\xa0km", "QUANTITY")] and report.faithful
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "gb18030", "punycode", "idna", "undefined", "hex", "no such one"])
+@pytest.mark.parametrize("name", ["a.xml", "a.apf.xml"])
+def test_an_encoding_that_xml_does_not_know_is_said_with_its_line(tmp_path, name, encoding):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>\n'
+    path = written(tmp_path / name, head + "<colHAREM><DOC><EM CATEG='X'>Ann</EM></DOC></colHAREM>")
+    written(tmp_path / "a.sgm", "<TEXT>Ann</TEXT>")
+    with pytest.raises(ValueError, match=rf"{re.escape(name)}:[12]: broken XML .*\.$"):
+        read_file(path)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import datasets
 import pyarrow.parquet as pq
@@ -332,3 +333,36 @@ def test_loading_does_not_hold_the_sentences_in_memory(tmp_path):
     data = load_nested_ner(tmp_path / "a.jsonl")["train"]
     assert len(data) == 2500 and data[2499]["entities"] == ENTITIES
     assert data.cache_files, "the rows are mapped from a file"
+
+
+def test_a_pipe_is_refused_since_it_can_be_read_once_only(tmp_path):
+    os.mkfifo(tmp_path / "a.jsonl")
+    for read in (read_file, load_nested_ner):
+        with pytest.raises(ValueError, match=r"a\.jsonl is neither a file nor a folder"):
+            read(tmp_path / "a.jsonl")
+
+
+def test_a_no_break_space_is_part_of_a_word_in_a_table(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('tokens,entities\n10\xa0km to Bonn,"[[2, 3, ""GPE""]]"\n', encoding="utf-8")
+    (sentence,), report = read_file(path)
+    assert sentence["tokens"] == ["10\xa0km", "to", "Bonn"] and report.faithful
+    assert [(e["start"], e["end"]) for e in sentence["entities"]] == [(2, 3)]
+
+
+def test_entities_in_lists_by_field_under_a_second_name_are_counted(tmp_path):
+    entity = {"start": 0, "end": 1, "label": "PER"}
+    by_field = {"start": [0, 0], "end": [1, 1], "label": ["X", "Y"]}
+    record = {"tokens": ["Ann"], "entities": [entity], "ner": by_field}
+    datasets.Dataset.from_list([record]).to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    for name in ("a.parquet", "a.jsonl"):
+        _, report = read_file(tmp_path / name)
+        assert report.entities == 1 and report.lost == {"entity under 'ner', beside 'entities'": 2}
+
+
+def test_a_label_studio_result_without_its_value_is_counted_as_lost(tmp_path):
+    task = {"data": {"text": "Ann"}, "annotations": [{"result": [{"start": 0, "end": 3, "labels": ["PER"]}]}]}
+    (tmp_path / "a.json").write_text(json.dumps([task]))
+    _, report = read_file(tmp_path / "a.json")
+    assert report.lost == {"result of type None": 1}

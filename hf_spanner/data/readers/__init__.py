@@ -16,6 +16,7 @@ from .conll import read_conll
 from .conll2012 import read_conll2012
 from .docbin import read_docbin
 from .dygie import read_dygie
+from .files import check_rereadable
 from .genia import read_genia
 from .guessing import (
     BRAT_SUFFIXES,
@@ -110,6 +111,7 @@ def open_file(
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; give a file, or a folder of files or brat documents.")
+    check_rereadable(path)
     report = ReadReport(source=str(path))
     if path.is_dir() and format not in _FOLDERS and (format is not None or decide_format(path) is None):
         files = _files(path, format, report)

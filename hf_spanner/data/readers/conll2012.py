@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..schema import ReadReport, Sentence, short
-from .files import plain_name, text_lines
+from .files import fields, plain_name, text_lines
 
 BEGIN = "#begin document"
 _WORD, _POS, _ENTITIES, _WIDTH = 3, 4, 10, 11  # columns, and how many there are at least
@@ -30,7 +30,7 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
         if match := _BEGIN.fullmatch(line):
             doc_id = match[1] + (f".{match[2]}" if match[2] else "")
         elif line.strip() and not line.startswith("#"):
-            columns = line.split()
+            columns = fields(line)
             if len(columns) < _WIDTH:
                 raise ValueError(
                     f"{path}:{number}: {len(columns)} columns, expected at least {_WIDTH} as CoNLL-2012 has them: "
@@ -39,7 +39,7 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
             rows.append((number, columns))
             continue
         elif line.strip() and not line.startswith("#end document"):
-            cell = "".join(line.split()[_ENTITIES:_WIDTH])
+            cell = "".join(fields(line)[_ENTITIES:_WIDTH])
             report.lose("bracket in a comment", f"{path}:{number}: {short(line)}", cell.count("("))
             report.ignore("comment", f"{path}:{number}: {short(line)}", 0 if "(" in cell else 1)
         if rows:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..chars import CharSpan, Splitter
 from ..needed import needed
+from ..records import further_columns
 from ..schema import ReadReport, Sentence, first_line
 from ..writers.docbin import DOC_FIELDS
 from .files import open_bytes, plain_name
@@ -41,8 +42,8 @@ def read_docbin(
     for number, doc in enumerate(_docs(path)):
         where = f"{path}, row {number}"
         data = doc.user_data if isinstance(doc.user_data, dict) else {}
-        common = {name: list(v) if isinstance(v := data.get(name), tuple) else v for name in DOC_FIELDS}
-        doc_id = common.pop("doc_id")
+        said = {name: list(v) if isinstance(v := data.get(name), tuple) else v for name in DOC_FIELDS}
+        doc_id = said.pop("doc_id")
         document = OwnText(
             doc.text,
             [(token.idx, token.idx + len(token)) for token in doc if not token.is_space],
@@ -58,7 +59,7 @@ def read_docbin(
             id=f"{stem}.{number}",
             doc_id=doc_id if isinstance(doc_id, str) else None,
             where=where,
-            further=common,
+            further=further_columns(said, report, where),
         )
 
 
@@ -82,8 +83,9 @@ def _char_spans(doc: Any, spans_key: str | None, ents: bool, report: ReadReport,
             report.lose(f"span of another group than {spans_key!r}", f"{where}: {key!r}", len(group))
     seen = set()
     for key, group in groups.items():
-        mentions = group.attrs.get("mentions") or []
-        mentions = mentions if len(mentions) == len(group) else [None] * len(group)
+        mentions = group.attrs.get("mentions")
+        if not isinstance(mentions, list | tuple) or len(mentions) != len(group):
+            mentions = [None] * len(group)
         for span, mention in zip(group, mentions, strict=True):
             found = _char_span(span, report, f"{where}: group {key!r}", mention)
             if found is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ from ..schema import short
 GZIP = b"\x1f\x8b"  # the first bytes of what gzip wrote
 CHUNK = 1 << 16
 _SPACE = " \t\r\n"  # white space of JSON
+
+
+def check_rereadable(path: Path) -> None:
+    """Refuse what cannot be read again and again from its beginning, such as a pipe."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} is neither a file nor a folder: its content cannot be read twice; save it first.")
 
 
 @contextmanager
@@ -33,6 +40,11 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
                 yield cast("IO[bytes]", unpacked)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path}: the gzip file is cut short or damaged ({error}); copy it again.") from error
+
+
+def fields(line: str) -> list[str]:
+    """What stands between blanks and tabs. A no-break space is part of a word: `str.split` would cut there."""
+    return [field for field in re.split(f"[{_SPACE}]+", line) if field]
 
 
 def plain_name(path: Path) -> Path:

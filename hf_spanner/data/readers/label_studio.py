@@ -137,7 +137,8 @@ def _char_spans(result: dict[str, Any], text: str, report: ReadReport, where: st
         # hypertextlabels and paragraphlabels are mentions too, but not in plain text
         value = result.get("value")
         other = isinstance(kind, str) and kind in _NO_MENTIONS
-        is_mention = not other and isinstance(value, dict) and ("start" in value or "labels" in value)
+        said = value if isinstance(value, dict) else result  # some tools forget the `value` around a region
+        is_mention = not other and ("start" in said or "labels" in said)
         (report.lose if is_mention else report.ignore)(
             f"result of type {short(kind)}", where, _count_mentions(result) if is_mention else 1
         )

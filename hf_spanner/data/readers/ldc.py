@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..chars import RUNNING_TEXT, CharSpan, TextOptions, document_to_sentences
-from ..schema import ReadReport, Sentence, short
+from ..chars import RUNNING_TEXT, CharSpan, TextOptions, at_its_offsets, document_to_sentences
+from ..schema import ReadReport, Sentence
 from .files import read_text
 from .markup import Element, blank_lines_at, elements
 
@@ -44,7 +44,7 @@ def read_ere(path: str | Path, report: ReadReport, text: TextOptions = RUNNING_T
     return _read(Path(path), ERE, _ere_document, report, text)
 
 
-Parsed = tuple[str, list[CharSpan]]
+Parsed = tuple[str, list[tuple[CharSpan, str]]]  # a text, and its mentions with the text that each repeats
 
 
 def _read(
@@ -65,11 +65,9 @@ def _read(
             raise FileNotFoundError(
                 f"{annotation} has no text beside it; expected a file called {name} (.sgm, .txt, .xml)."
             )
-        content, spans = parse(annotation, source, report)
-        good = [span for span in spans if _fits(span, content, report)]
-        where = str(annotation)
-        plain = [span._replace(where=span.where.partition("\t")[0]) for span in good]
-        yield from document_to_sentences(content, plain, report, text, id=name, doc_id=name, where=where)
+        content, mentions = parse(annotation, source, report)
+        spans = [span for span, wanted in mentions if at_its_offsets(span, wanted, content, report)]
+        yield from document_to_sentences(content, spans, report, text, id=name, doc_id=name, where=str(annotation))
 
 
 def _annotations(path: Path, suffix: str, report: ReadReport) -> dict[str, Path]:
@@ -100,16 +98,6 @@ def _sources(folder: Path) -> dict[str, Path]:
     return texts
 
 
-def _fits(span: CharSpan, content: str, report: ReadReport) -> bool:
-    """Whether the text is at the offsets where the annotation says it is; `where` holds that text behind a tab."""
-    place, _, wanted = span.where.partition("\t")
-    found = content[span.start : span.end] if 0 <= span.start < span.end <= len(content) else ""
-    if not found.strip() or found.split() != wanted.split():
-        report.lose("mention whose text is not at its offsets", f"{place}: {short(wanted)}, there is {short(found)}")
-        return False
-    return True
-
-
 def _ace_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
     """ACE counts the characters of the file without its tags; an escaped character is as long as it is written."""
     raw = read_text(source)
@@ -117,7 +105,7 @@ def _ace_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
     start, inner = (body.start(1), body[1]) if body else (0, raw)
     before = len(_TAG.sub("", raw[:start]))
     text, moved = _unescape(_TAG.sub("", inner))
-    spans = []
+    mentions = []
     for entity, mention, where in _entities(annotation, report):
         sequence = mention.find("extent", "charseq")
         first, last = (_number(sequence, name) for name in ("START", "END"))
@@ -126,16 +114,15 @@ def _ace_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
             continue
         kind = mention.attributes.get("TYPE") or None
         label = entity.attributes.get("TYPE", "")
-        wanted = _unescape(sequence.text)[0]
-        place = f"{where}\t{wanted}"
-        spans.append(CharSpan(moved(first - before), moved(last + 1 - before), label, place, kind))
-    return text, _labelled(spans, report)
+        span = CharSpan(moved(first - before), moved(last + 1 - before), label, where, kind)
+        mentions.append((span, _unescape(sequence.text)[0]))
+    return text, _labelled(mentions, report)
 
 
 def _ere_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
     """Rich ERE counts all characters of the file, its tags too."""
     text, moved = _unescape(blank_lines_at(read_text(source), _TAG))
-    spans = []
+    mentions = []
     for entity, mention, where in _entities(annotation, report):
         start, length = _number(mention, "offset"), _number(mention, "length")
         words = mention.find("mention_text")
@@ -143,9 +130,8 @@ def _ere_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
             report.lose("mention without an extent", where)
             continue
         label, kind = entity.attributes.get("type", ""), mention.attributes.get("noun_type") or None
-        place = f"{where}\t{_unescape(words.text)[0]}"
-        spans.append(CharSpan(moved(start), moved(start + length), label, place, kind))
-    return text, _labelled(spans, report)
+        mentions.append((CharSpan(moved(start), moved(start + length), label, where, kind), _unescape(words.text)[0]))
+    return text, _labelled(mentions, report)
 
 
 def _entities(annotation: Path, report: ReadReport) -> Iterator[tuple[Element, Element, str]]:
@@ -161,11 +147,11 @@ def _entities(annotation: Path, report: ReadReport) -> Iterator[tuple[Element, E
             yield element, mention, f"{annotation}:{mention.line}"
 
 
-def _labelled(spans: list[CharSpan], report: ReadReport) -> list[CharSpan]:
-    for span in spans:
+def _labelled(mentions: list[tuple[CharSpan, str]], report: ReadReport) -> list[tuple[CharSpan, str]]:
+    for span, _ in mentions:
         if not span.label:
-            report.lose("mention of an entity without a type", span.where.partition("\t")[0])
-    return [span for span in spans if span.label]
+            report.lose("mention of an entity without a type", span.where)
+    return [(span, wanted) for span, wanted in mentions if span.label]
 
 
 def _number(element: Element | None, name: str) -> int | None:

@@ -48,6 +48,10 @@ class Element:
                 yield from child.all(*tags)
 
 
+class _Refused(ValueError):
+    """What a handler of the parser says of the file."""
+
+
 def elements(path: Path, tags: Collection[str]) -> Iterator[Element]:
     """The outermost elements with these tags, each when it is complete. Broken XML is an error with its line."""
     parser = expat.ParserCreate()
@@ -60,7 +64,7 @@ def elements(path: Path, tags: Collection[str]) -> Iterator[Element]:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise ValueError(f"{path}:{parser.CurrentLineNumber}: more than {MAX_DEPTH} elements inside each other.")
+            raise _Refused(f"{path}:{parser.CurrentLineNumber}: more than {MAX_DEPTH} elements inside each other.")
         if stack or tag in tags:
             stack.append(Element(tag, attributes, parser.CurrentLineNumber))
 
@@ -80,11 +84,11 @@ def elements(path: Path, tags: Collection[str]) -> Iterator[Element]:
         if not is_parameter:
             if f"{name};" not in html5:
                 where = f"{path}:{parser.CurrentLineNumber}"
-                raise ValueError(f"{where}: the entity &{name}; is unknown; write the character itself.")
+                raise _Refused(f"{where}: the entity &{name}; is unknown; write the character itself.")
             text(html5[f"{name};"])
 
     def declared(name: str, *_: object) -> None:
-        raise ValueError(f"{path}:{parser.CurrentLineNumber}: declares the entity {name!r}; remove the declaration.")
+        raise _Refused(f"{path}:{parser.CurrentLineNumber}: declares the entity {name!r}; remove the declaration.")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
     parser.SkippedEntityHandler, parser.EntityDeclHandler = skipped, declared
@@ -93,9 +97,11 @@ def elements(path: Path, tags: Collection[str]) -> Iterator[Element]:
             chunk = file.read(CHUNK)
             try:
                 parser.Parse(chunk, not chunk)
-            except (expat.ExpatError, LookupError) as error:  # LookupError: an encoding that does not exist
+            except _Refused:
+                raise
+            except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings it cannot read
                 where = f"{path}:{getattr(error, 'lineno', 1)}"
-                raise ValueError(f"{where}: broken XML ({error}); correct the file.") from error
+                raise ValueError(f"{where}: broken XML ({error}); correct it, or convert it to UTF-8.") from error
             yield from done
             done.clear()
             if not chunk:

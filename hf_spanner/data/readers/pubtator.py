@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..chars import RUNNING_TEXT, CharSpan, TextOptions, document_to_sentences
+from ..chars import RUNNING_TEXT, CharSpan, TextOptions, at_its_offsets, document_to_sentences
 from ..schema import ReadReport, Sentence, short
 from .files import text_lines
 
@@ -26,13 +26,13 @@ def read_pubtator(
     """
     name = ""
     texts: dict[str, str] = {}
-    spans: list[CharSpan] = []
+    mentions: list[tuple[CharSpan, str | None]] = []  # each with the text that it repeats, if that is looked at
     began = ""
 
     def document() -> Iterator[Sentence]:
         content = f"{texts.get('t', '')} {texts.get('a', '')}"
-        good = [span for span in spans if _fits(span, content, report)]
-        yield from document_to_sentences(content, good, report, text, id=name, doc_id=name, where=began)
+        spans = [span for span, wanted in mentions if at_its_offsets(span, wanted, content, report)]
+        yield from document_to_sentences(content, spans, report, text, id=name, doc_id=name, where=began)
 
     for number, line in text_lines(Path(path)):
         where, fields = f"{path}:{number}", line.split("\t")
@@ -41,7 +41,7 @@ def read_pubtator(
         if match := TEXT_LINE.fullmatch(line):
             if texts and (match[1] != name or match[2] in texts):
                 yield from document()
-                texts, spans = {}, []
+                texts, mentions = {}, []
             name, began = match[1], began if texts else where
             texts[match[2]] = match[3]
             report.lose("mention in a line of text", f"{where}: {short(line)}", len(fields) >= _FIELDS)
@@ -55,21 +55,11 @@ def read_pubtator(
         elif not (_is_offset(fields[1]) and _is_offset(fields[2])):
             report.lose("mention without offsets", f"{where}: {short(line)}")
         else:
-            wanted = f"{where} {fields[3]}" if check_text else where
-            spans.append(CharSpan(int(fields[1]), int(fields[2]), fields[4].strip(), wanted))
+            span = CharSpan(int(fields[1]), int(fields[2]), fields[4].strip(), where)
+            mentions.append((span, fields[3] or None if check_text else None))
     if texts:
         yield from document()
 
 
 def _is_offset(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _fits(span: CharSpan, content: str, report: ReadReport) -> bool:
-    """Whether a mention is where it says; `where` holds its text, too, if that is to be looked at."""
-    place, _, wanted = span.where.partition(" ")
-    found = content[span.start : span.end]
-    if not found.strip() or span.end > len(content) or (wanted and found.split() != wanted.split()):
-        report.lose("mention whose text is not at its offsets", f"{place}: {short(wanted)}, there is {short(found)}")
-        return False
-    return True

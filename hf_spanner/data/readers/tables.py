@@ -11,7 +11,7 @@ from ..chars import WHOLE_TEXTS, TextOptions
 from ..columns import Table, sentences_of_columns
 from ..records import LIST_KEYS, TAG_KEYS, TOKEN_KEYS, entities_of_tags, form_of, text_sentences, word_sentence
 from ..schema import ReadReport, Sentence, first_line, short
-from .files import identifier, parse_json, plain_name, text_lines
+from .files import fields, identifier, parse_json, plain_name, text_lines
 
 _ROWS = 1000  # of a table in memory at a time
 # Columns of a CSV file with one word a row; the headings are compared without case.
@@ -148,7 +148,7 @@ def _value(key: str, cell: str, where: str) -> Any:
     if key not in LIST_KEYS:
         return cell
     if not cell.lstrip().startswith(("[", "{")):
-        return cell.split() if key in ("pos", *TOKEN_KEYS, *TAG_KEYS) else cell
+        return fields(cell) if key in ("pos", *TOKEN_KEYS, *TAG_KEYS) else cell
     try:
         return parse_json(cell)
     except (ValueError, RecursionError) as error:
