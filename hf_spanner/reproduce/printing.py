@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analysis.pictures import COLOURS, require_matplotlib
+from ..analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from .measures import WITHOUT_TRAINING
 from .runner import Figure
 from .tables import Table
+
+ROOM = 40  # letters of the columns' names that stand beside each other in a picture
 
 
 def markdown(table: Table, outcome: dict[str, Any]) -> str:
@@ -61,20 +63,13 @@ def write_outcome(table: Table, outcome: dict[str, Any], figures: Sequence[Figur
     files[0].write_text(markdown(table, outcome) + "\n", encoding="utf-8")
     files[1].write_text(json.dumps(outcome, ensure_ascii=False, indent=1), encoding="utf-8")
     if table.kind in ("curve", "histogram"):
-        drawing = draw(table, figures)
-        for ending in ("svg", "png"):
-            files.append(folder / f"{table.name}.{ending}")
-            drawing.savefig(files[-1], dpi=150)
+        files += save_figure(draw(table, figures), folder / table.name, ["svg", "png"])
     return files
 
 
 def draw(table: Table, figures: Sequence[Figure]) -> Any:
     """A line a row over the columns, or bars; of rows whose figures are curves themselves, these."""
-    require_matplotlib()
-    from matplotlib.figure import Figure as Drawing
-
-    drawing = Drawing(figsize=(7.5, 4.6), layout="constrained")
-    axes = drawing.add_subplot()
+    drawing, (axes,) = new_figure(f"{table.item}: {table.title}")
     places = {column: place for place, column in enumerate(table.columns)}
     for number, row in enumerate(table.rows):
         colour, of_row = COLOURS[number % len(COLOURS)], [figure for figure in figures if figure.cell.row == row]
@@ -93,11 +88,8 @@ def draw(table: Table, figures: Sequence[Figure]) -> Any:
             axes.errorbar(x, y, yerr=spread if any(spread) else None, fmt="o-", color=colour, label=row, capsize=2)
     if axes.has_data() and not any(isinstance(v, list) for f in figures for v in f.values.values()):
         axes.set_xticks(range(len(places)), list(places))
+        if sum(map(len, places)) > ROOM:
+            axes.tick_params(axis="x", labelrotation=45)
     axes.set_xlabel(table.axis)
-    axes.set_title(f"{table.item}: {table.title}", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.92", linewidth=0.6)
-    axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
     return drawing
