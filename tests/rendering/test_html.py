@@ -11,7 +11,8 @@ from tests_support import Checker
 
 import hf_spanner
 from hf_spanner import Entity, render
-from hf_spanner.rendering.html import page, style_sheet
+from hf_spanner.rendering.html import html_view, page, style_sheet
+from hf_spanner.rendering.layout import Mark
 from hf_spanner.rendering.markup import Html
 
 EVIL = "<script>document.title='evil'</script> \"quoted\" 'x' \u202egnp.\x1b[31m ${alert(1)} {{this}} &amp;"
@@ -192,3 +193,33 @@ def test_the_view_in_chromium(tmp_path):
         assert browser.run(right) == "rtl"
         assert browser.run("document.title") == "views" and browser.complaints == []
         assert all(url.startswith(("file:", "about:", "data:")) for url in browser.requests)
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed (apt-get install chromium)")
+def test_labels_are_legible_where_they_stand_out_and_where_a_phone_has_no_room(tmp_path):
+    text = "New York and the rest of a sentence that is wider than a phone, which ends here"
+    far = text.index("phone")
+    marks = [Mark(0, 8, "chemical", stands_out=True, sign="✗"), Mark(far, len(text), "a label of many words " * 4)]
+    views = [html_view(text, marks, {mark.label: place for mark in marks}) for place in (0, 12)]  # solid, striped
+    file = tmp_path / "view.html"
+    file.write_text(page("views", views), encoding="utf-8")
+    with Page(tmp_path / "profile") as browser:
+        browser.open(file)
+        labels = browser.run(
+            """[...document.querySelectorAll('mark.out')].map((m) => {
+                const label = getComputedStyle(m, '::before'), probe = document.createElement('i');
+                probe.style = 'color: var(--label); background: var(--paper)';
+                m.append(probe);
+                const shade = getComputedStyle(probe);
+                return [label.color === shade.backgroundColor, label.backgroundColor === shade.color,
+                        parseFloat(label.width) <= m.getBoundingClientRect().width];
+            })"""
+        )
+        assert labels == [[True, True, True]] * 2  # in the paper's colour on the label's, and inside its bar
+        for width in (1280, 390):
+            browser.size(width, 900)
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            up_and_down = (
+                "[...document.querySelectorAll('.nested-ner')].every((v) => v.scrollHeight <= v.clientHeight)"
+            )
+            assert browser.run(up_and_down)
