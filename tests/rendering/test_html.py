@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from chromium import Page, find_chromium
 from hypothesis import given
@@ -121,6 +122,9 @@ def test_words_and_entities_over_words_are_drawn_as_their_text_is():
         ("abc", [entity("A", 1, 9)], "covers characters 1 to 9, and the text has 3"),
         (["a", "b"], [entity("A", 1, 9)], "covers words 1 to 9, and the text has 2"),
         ("abc", [{"start": 0, "end": 1}], "has start, end and entity_group"),
+        ("abc", [entity("A", 1, 1)], "'A' covers characters 1 to 1, which is nothing to draw"),
+        ("abc", [entity("A", "0", "1")], "start and end are whole numbers"),
+        ("abc", [entity("A", 0, 1, score="high")], "score is one"),
     ],
 )
 def test_entities_of_another_text_are_refused_in_a_sentence(text, found, told):
@@ -135,8 +139,23 @@ def test_formats_themes_and_swapped_arguments_are_refused_in_a_sentence():
         render("a", [], theme="blue")
     with pytest.raises(TypeError, match="entities first"):
         hf_spanner.show("New York", [])
-    with pytest.raises(TypeError, match="the text comes first"):
-        render([], "New York")
+    with pytest.raises(TypeError, match="entities first, a list"):
+        hf_spanner.show(entity("LOC", 0, 8), "New York")
+    for swapped in ("New York", None, entity("LOC", 0, 8)):
+        with pytest.raises(TypeError, match="the text comes first"):
+            render([], swapped)
+    for text in (None, b"New York", 7):
+        with pytest.raises(TypeError, match="expected a string, or a list of words"):
+            render(text, [])
+    with pytest.raises(TypeError, match="draw each text with its own"):
+        render(["a b", "c d"], [[entity("A", 0, 1)], []])
+    with pytest.raises(ValueError, match="width=0 must be at least 1"):
+        render("a", [], "ansi", width=0)
+
+
+def test_offsets_and_scores_of_numpy_are_numbers():
+    found = entity("A", np.int64(0), np.int64(2), score=np.float32(0.5))
+    assert render("abc", [found]) == render("abc", [entity("A", 0, 2, score=0.5)])
 
 
 def test_a_notebook_shows_html_and_everything_else_plain_text():
