@@ -25,7 +25,7 @@ TEXT = (
 def nested() -> None:
     """The view of a sentence that nests four deep, by `render`."""
     text, marked = parse_brackets(NESTED)
-    (IMAGES / "nested.svg").write_text(hf_spanner.render(text, marked, "svg", width=560) + "\n", encoding="utf-8")
+    (IMAGES / "nested.svg").write_text(hf_spanner.render(text, marked, "svg", width=360) + "\n", encoding="utf-8")
 
 
 def demo() -> None:
