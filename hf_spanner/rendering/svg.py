@@ -1,7 +1,8 @@
 """Nested entities as SVG, for papers and slides: the text in Helvetica, and under its lines a lane for every depth.
 
-A word is a `<text>` of its own with the width that Helvetica gives it, and so is a label, so that bars stay under their
-words and labels in their bars whatever font the reader's machine has instead. Words of scripts that run from right to left are put in that order.
+A word is a `<text>` of its own with the width that Helvetica gives it, and so is a label, so that bars stay under
+their words and labels in their bars whatever font the reader's machine has instead. Words of scripts that run from
+right to left are put in that order.
 """
 
 from __future__ import annotations
