@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from hf_spanner.analysis.pictures import require_matplotlib
+from hf_spanner.analysis.figures import require_matplotlib
 from hf_spanner.auto import NAMES
 from hf_spanner.benchmarks.cold_start import compare_cold_start, compare_light_start
 from hf_spanner.benchmarks.cost_curves import BATCHES, CAPS, LENGTHS, cost_curves, cost_table, save_cost

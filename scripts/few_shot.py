@@ -29,6 +29,7 @@ from transformers import (
 )
 
 from hf_spanner import load_nested_ner, load_tokenizer
+from hf_spanner.analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from hf_spanner.benchmarks.sweep import draw, measure, read_rows, spread
 from hf_spanner.data import entities_to_tags, label_names
 from hf_spanner.evaluation.predictions import read_predictions
@@ -115,33 +116,25 @@ def peer(name: str, python: str, data: str, size: int, seed: int, encoder: str, 
 
 def plot(rows: list[dict[str, Any]], folder: Path) -> Path:
     """One panel a corpus: the mean over seeds, and every run as a point."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    corpora = sorted({row["corpus"] for row in rows})
-    figure, axes = plt.subplots(1, len(corpora), figsize=(5 * len(corpora), 4), squeeze=False, sharey=True)
-    for axis, corpus in zip(axes[0], corpora, strict=True):
-        for start in dict.fromkeys(row["start"] for row in rows):
+    corpora, ticks = sorted({row["corpus"] for row in rows}), sorted({row["size"] for row in rows})
+    starts = list(dict.fromkeys(row["start"] for row in rows))
+    figure, panels = new_figure(panels=len(corpora), xscale="log")
+    for axes, corpus in zip(panels, corpora, strict=True):
+        for start, colour in zip(starts, COLOURS):
             runs: dict[int, list[float]] = {}
             for row in rows:
                 if (row["corpus"], row["start"]) == (corpus, start):
                     runs.setdefault(row["size"], []).append(row["test"])
             sizes = sorted(runs)
-            (line,) = axis.plot(sizes, [sum(runs[n]) / len(runs[n]) for n in sizes], marker="o", label=start)
+            means = [sum(runs[n]) / len(runs[n]) for n in sizes]
+            axes.plot(sizes, means, marker="o", color=colour, label=start)
             for size in sizes:
-                axis.scatter([size] * len(runs[size]), runs[size], s=8, color=line.get_color(), alpha=0.5)
-        axis.set(xscale="log", title=corpus, xlabel="training sentences")
-        axis.set_xticks(sorted({row["size"] for row in rows}), labels=sorted({row["size"] for row in rows}))
-        axis.minorticks_off()
-        axis.grid(alpha=0.3)
-    axes[0][0].set_ylabel("test F1")
-    axes[0][0].legend(fontsize=8)
-    figure.tight_layout()
-    file = folder / "few_shot.png"
-    figure.savefig(file, dpi=120)
-    return file
+                axes.scatter([size] * len(runs[size]), runs[size], s=8, color=colour, alpha=0.5)
+        axes.set(xlabel="training sentences", ylabel=f"{corpus}, test F1")
+        axes.set_xticks(ticks, labels=[str(size) for size in ticks])
+        axes.minorticks_off()
+    legend_above(panels[0])
+    return save_figure(figure, folder / "few_shot", ["png"])[0]
 
 
 def few_shot_table(rows: list[dict[str, Any]]) -> str:

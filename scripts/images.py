@@ -25,7 +25,7 @@ TEXT = (
 def nested() -> None:
     """The view of a sentence that nests four deep, by `render`."""
     text, marked = parse_brackets(NESTED)
-    (IMAGES / "nested.svg").write_text(hf_spanner.render(text, marked, "svg", width=560) + "\n", encoding="utf-8")
+    (IMAGES / "nested.svg").write_text(hf_spanner.render(text, marked, "svg", width=360) + "\n", encoding="utf-8")
 
 
 def demo() -> None:
@@ -34,7 +34,7 @@ def demo() -> None:
         page = build(Models(["default"]), folder)
         _, address, _ = launch(page, None, "127.0.0.1", prevent_thread_lock=True)
         with Page(Path(profile)) as browser:
-            browser.size(1100, 900)
+            browser.size(760, 900)
             browser.open(address)
             browser.wait("!!document.querySelector('#find')", 120)
             browser.type("#text textarea", TEXT)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .pictures import COLOURS, require_matplotlib
+from .figures import COLOURS, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,17 +36,11 @@ def draw_lines(
     series = {name: list(points) for name, points in series.items()}
     if not any(series.values()):
         raise ValueError("There is no point to draw.")
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.5, 4.4), layout="constrained")
-    axes = figure.add_subplot()
+    figure, (axes,) = new_figure(title)
     plot_lines(axes, series, scale)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    if title:
-        figure.suptitle(title, fontsize=12)
     if len(series) > 1:
-        axes.legend(frameon=False)
+        legend_above(axes)
     return figure
 
 
@@ -62,8 +55,6 @@ def plot_lines(axes: Any, series: Mapping[str, Iterable[Point]], scale: float = 
         axes.plot(x, [statistics.mean(y) for _, y in rows], "o-", markersize=4, color=colour, label=name)
         if any(len(y) > 1 for _, y in rows):
             axes.fill_between(x, [min(y) for _, y in rows], [max(y) for _, y in rows], color=colour, alpha=0.2, lw=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.92", linewidth=0.6)
 
 
 def draw_losses(records: Mapping[str, Mapping[str, Any]], title: str = "") -> Figure:
@@ -76,12 +67,3 @@ def draw_losses(records: Mapping[str, Mapping[str, Any]], title: str = "") -> Fi
         for name, record in records.items()
     }
     return draw_lines(losses, "epoch", "mean training loss", title)
-
-
-def save_figure(figure: Figure, stem: str | Path, formats: Iterable[str] = ("png", "svg")) -> list[Path]:
-    """Save a figure as `stem.png` and so on; returns the files."""
-    files = [Path(f"{stem}.{ending}") for ending in formats]
-    for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(file, dpi=150)
-    return files

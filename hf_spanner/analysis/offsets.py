@@ -10,7 +10,7 @@ import torch
 
 from ..modeling.locate_and_label_spans import Spans, shift
 from ..modeling.reading import Reader
-from .pictures import BLUE, GREY, require_matplotlib
+from .figures import BLUE, GREY, LETTERS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,14 +45,13 @@ def boundary_offsets(
 
 def draw_offsets(counts: Mapping[str, Mapping[str, int]], title: str = "") -> Figure:
     """Bars of what [`boundary_offsets`] returns: of predicted entities, and of all proposals."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
-    figure.suptitle(f"Words that boundaries are moved by\n{title}" if title else "Words that boundaries are moved by")
-    for axes, (kind, colour) in zip(figure.subplots(1, 2), (("entities", BLUE), ("proposals", GREY)), strict=True):
+    subject = "Words that boundaries are moved by"
+    figure, panels = new_figure(f"{subject}\n{title}" if title else subject, panels=2, height=2.6)
+    for axes, (kind, colour) in zip(panels, (("entities", BLUE), ("proposals", GREY)), strict=True):
         bars = axes.bar(list(counts[kind]), list(counts[kind].values()), color=colour)
-        axes.bar_label(bars, labels=[f"{n:,}" for n in counts[kind].values()])
-        axes.set(xlabel="words", title="proposals that become entities" if kind == "entities" else "all proposals")
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.bar_label(bars, labels=[f"{n:,}" for n in counts[kind].values()], fontsize=LETTERS)
+        name = "proposals that become entities" if kind == "entities" else "all proposals"
+        axes.margins(y=0.12)  # for the numbers
+        axes.set_title(name, fontsize=LETTERS)
+        axes.set_xlabel("words")
     return figure

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..rendering.colours import mix
+from .figures import BLUE, COLOURS, GREY, LETTERS, RED, legend_above, new_figure, require_matplotlib, save_figure, wrap
 from .probabilities import NONE, GoldProbabilities
 from .representations import principal_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLUE, RED, GREY = "#0072B2", "#D55E00", "#666666"
-# Okabe and Ito's colours, which colour-blind readers tell apart, then darker ones for data with many labels.
-COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#000000", "#56B4E9", "#B8A800",
-           "#7B3294", "#8C510A", "#01665E", "#999999"]  # fmt: skip
 FLOOR = 1e-6  # of the gold label's probability where it is divided by
 MOST_POINTS = 20_000
+MOST_NAMES = 3  # of classes that share a place
 
 
 def draw_pictures(
@@ -37,21 +35,26 @@ def draw_pictures(
     formats: Iterable[str] = ("png", "svg"),
 ) -> list[Path]:
     """Draw and save the pictures; returns the files."""
-    folder, files = Path(folder), []
+    require_matplotlib()
+    files = []
     for kind in kinds:
         if kind not in PICTURES:
             raise ValueError(f"There is no picture {kind!r}: choose from {list(PICTURES)}.")
-        figure = PICTURES[kind](thoughts, title)
-        folder.mkdir(parents=True, exist_ok=True)
-        for format in formats:
-            files.append(folder / f"{kind}.{format}")
-            figure.savefig(files[-1], dpi=150)
+        files += save_figure(PICTURES[kind](thoughts, title), Path(folder) / kind, formats)
     return files
 
 
 def draw_pca(thoughts: GoldProbabilities, title: str = "") -> Figure:
     """The class probabilities of the gold spans on their first two principal components."""
-    figure, axes = _figure(title, "Class probabilities of the gold spans, seen from where they differ most", width=10)
+    figure, (axes,) = new_figure(
+        _title("Class probabilities of the gold spans, seen from where they differ most", title),
+        height=3.6,
+        note=_note(
+            thoughts,
+            "Each point is a gold entity. A cross with a name is where the model gives that class all the "
+            "probability; between crosses it hesitates.",
+        ),
+    )
     points, corners, shares = principal_components(thoughts)
     right = thoughts.right
     shown = _sample(len(thoughts))
@@ -75,12 +78,7 @@ def draw_pca(thoughts: GoldProbabilities, title: str = "") -> Figure:
         Line2D([], [], marker="^", linestyle="", color=GREY, label=f"right: {right.sum():,}"),
         Line2D([], [], marker="o", linestyle="", color=GREY, mec="black", label=f"wrong: {(~right).sum():,}"),
     ]
-    axes.legend(handles=entries, title="gold label", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    _note(
-        figure, thoughts,
-        "Each point is a gold entity. A cross with a name is where the model gives that class all the probability; "
-        "between crosses it hesitates.",
-    )  # fmt: skip
+    legend_above(axes, entries, title="gold label")
     return figure
 
 
@@ -91,7 +89,13 @@ def draw_representations(figures: Mapping[str, Any], title: str = "") -> Figure:
         figures: what `describe_representations` returns.
     """
     pca = figures["pca"]
-    figure, axes = _figure(title, "Representations of the gold entities, seen from where they differ most", width=10)
+    text = f"Each point is one of {figures['entities']:,} gold entities."
+    if figures["out_of_reach"]:
+        text += f" {figures['out_of_reach']:,} more are longer than the span cap and have no representation."
+    if len(pca["points"]) > MOST_POINTS:
+        text += f" {MOST_POINTS:,} are shown, drawn at random."
+    subject = "Representations of the gold entities, seen from where they differ most"
+    figure, (axes,) = new_figure(_title(subject, title), height=3.6, note=text)
     points, labels = np.array(pca["points"]), np.array(pca["labels"])
     shown = _sample(len(points))
     for index, label in enumerate(dict.fromkeys(sorted(pca["labels"]))):
@@ -102,51 +106,55 @@ def draw_representations(figures: Mapping[str, Any], title: str = "") -> Figure:
         )
     for axis, name, share in zip((axes.set_xlabel, axes.set_ylabel), ("first", "second"), pca["shares"], strict=True):
         axis(f"{name} principal component ({share:.0%} of the variance)")
-    axes.legend(title="gold label", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    text = f"Each point is one of {figures['entities']:,} gold entities."
-    if figures["out_of_reach"]:
-        text += f" {figures['out_of_reach']:,} more are longer than the span cap and have no representation."
-    if len(points) > MOST_POINTS:
-        text += f" {MOST_POINTS:,} are shown, drawn at random."
-    figure.supxlabel(_wrap(text, int(figure.get_figwidth() * 15)), fontsize=9, color="0.3")
+    legend_above(axes, title="gold label")
     return figure
 
 
 def draw_violin(thoughts: GoldProbabilities, title: str = "") -> Figure:
     """How probable the model finds the gold label, where it is right and where it is wrong."""
     rows = list(_by_label(thoughts))
-    figure, axes = _figure(
-        title, "Probability of the gold label, by label and by correctness", width=3 + 1.3 * len(rows)
+    figure, (axes,) = new_figure(
+        _title("Probability of the gold label, by label and by correctness", title),
+        height=0.9 + 0.55 * len(rows),
+        note=_note(
+            thoughts,
+            "The higher, the more entities have that probability; halves are scaled to one height. White bar: the "
+            "median.",
+        ),
     )
     for position, _ in enumerate(rows):
         for is_right, colour in ((True, BLUE), (False, RED)):
             values = thoughts.of_gold[(thoughts.gold == position) & (thoughts.right == is_right)]
-            _half_violin(axes, values, position, colour, left=is_right)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_ylabel("probability that the model gives to the gold label")
-    axes.set_xticks(range(len(rows)))
-    axes.set_xticklabels(
-        [f"{label}\n{round(n * share):,} right\n{n - round(n * share):,} wrong" for label, n, share in rows]
-    )
-    axes.set_xlim(-0.6, len(rows) - 0.4)
-    axes.set_xlabel("gold label, with the numbers of entities behind each half")
+            _half_violin(axes, values, position, colour, above=is_right)
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlabel("probability of the gold label")
+    names = [
+        f"{wrap(label, width=1.1)}\n{round(n * share):,} right\n{n - round(n * share):,} wrong"
+        for label, n, share in rows
+    ]
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_ylim(len(rows) - 0.4, -0.6)  # the first label is the uppermost
     from matplotlib.patches import Patch
 
     handles = [
         Patch(color=BLUE, alpha=0.75, label=f"right: {thoughts.right.sum():,}"),
         Patch(color=RED, alpha=0.75, label=f"wrong: {(~thoughts.right).sum():,}"),
     ]
-    axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-    _note(
-        figure, thoughts,
-        "The wider, the more entities have that probability; halves are scaled to one width. White bar: the median.",
-    )  # fmt: skip
+    legend_above(axes, handles)
     return figure
 
 
 def draw_volcano(thoughts: GoldProbabilities, title: str = "") -> Figure:
     """How far the model's favourite is from the gold label, log₂(p_max / p_gold), against the D-value."""
-    figure, axes = _figure(title, "How much more probable than the gold label the model's favourite is", width=9)
+    figure, (axes,) = new_figure(
+        _title("How much more probable than the gold label the model's favourite is", title),
+        height=3.6,
+        note=_note(
+            thoughts,
+            "Right entities all lie on 0; none can lie left of it. Up and to the right: sure of something else. "
+            f"Probabilities of the gold label below {FLOOR:.0e} count as that.",
+        ),
+    )
     x, y = discrepancy(thoughts)
     groups = [("right: the favourite is the gold label", thoughts.right, BLUE, "^")]
     if NONE in thoughts.classes:
@@ -165,19 +173,14 @@ def draw_volcano(thoughts: GoldProbabilities, title: str = "") -> Figure:
         f" twice as probable;\n {far:,} lie beyond",
         (1, 0.02),
         xycoords=("data", "axes fraction"),
-        fontsize=9,
+        fontsize=LETTERS,
         va="bottom",
     )
     axes.set_yscale("log")
     axes.set_xlim(left=min(-0.4, -0.03 * x.max()))
-    axes.set_xlabel("log₂( p of the favourite / p of the gold label )      0: right,  1: twice as probable, …")
-    axes.set_ylabel("D-value: variance of p over the classes / p of the gold label")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
-    _note(
-        figure, thoughts,
-        "Right entities all lie on 0; none can lie left of it. Up and to the right: sure of something else. "
-        f"Probabilities of the gold label below {FLOOR:.0e} count as that.",
-    )  # fmt: skip
+    axes.set_xlabel("log₂( p of the favourite / p of the gold label )")
+    axes.set_ylabel("D-value: variance of p over the classes\n/ p of the gold label")
+    legend_above(axes)
     return figure
 
 
@@ -204,42 +207,17 @@ def discrepancy(thoughts: GoldProbabilities) -> tuple[np.ndarray, np.ndarray]:
 # ---------------------------------------------------------------------------------------------------------- drawing
 
 
-def require_matplotlib() -> None:
-    """Raise an error that says what to install where matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Pictures need matplotlib, which is not installed: pip install 'hf_spanner[plots]'."
-        ) from error
+def _title(subject: str, title: str) -> str:
+    return f"{subject}\n{title}" if title else subject
 
 
-def _figure(title: str, subject: str, width: float):
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(max(width, 6.5), 6.2), layout="constrained")
-    figure.suptitle(f"{subject}\n{title}" if title else subject, fontsize=12)
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.92", linewidth=0.6)
-    axes.set_axisbelow(True)
-    return figure, axes
-
-
-def _note(figure, thoughts: GoldProbabilities, text: str) -> None:
-    """How to read the picture, and what is not in it, below it."""
+def _note(thoughts: GoldProbabilities, text: str) -> str:
+    """How to read the picture, and what is not in it."""
     if thoughts.out_of_reach:
         text += f" {thoughts.out_of_reach:,} gold entities that the model cannot look at are left out."
     if len(thoughts) > MOST_POINTS:
         text += f" Scatter plots show {MOST_POINTS:,} of {len(thoughts):,} entities, drawn at random; all are counted."
-    figure.supxlabel(_wrap(text, int(figure.get_figwidth() * 15)), fontsize=9, color="0.3")
-
-
-def _wrap(text: str, width: int) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, width))
+    return text
 
 
 def _labels(thoughts: GoldProbabilities) -> list[str]:
@@ -266,35 +244,43 @@ def _sample(count: int) -> np.ndarray:
 
 
 def _corners(axes, corners: np.ndarray, thoughts: GoldProbabilities) -> None:
-    """A cross where a class is certain, with its name; corners that all but fall together share their names' place."""
-    near = 0.05 * np.ptp(corners, axis=0).max()
+    """A cross where a class is certain, with its name; corners that all but fall together share a place for some."""
+    near = 0.07 * np.ptp(corners, axis=0).max()
     groups: list[list[int]] = []
     for index, corner in enumerate(corners):
         group = next((g for g in groups if np.linalg.norm(corners[g[0]] - corner) < near), None)
         groups.append([index]) if group is None else group.append(index)
+    middle = (corners[:, 0].min() + corners[:, 0].max()) / 2
     for group in groups:
         axes.plot(*corners[group].T, marker="x", linestyle="", color="black", markersize=7, zorder=4)
+        left = corners[group[0]][0] <= middle  # names run towards the middle, so that they stay in the picture
+        names = [thoughts.classes[index] for index in group]
+        if len(names) > MOST_NAMES:
+            names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]
         axes.annotate(
-            ", ".join(thoughts.classes[index] for index in group), corners[group[0]], fontsize=9, weight="bold",
-            textcoords="offset points", xytext=(6, 6), zorder=5,
-            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0},
-        )  # fmt: skip
+            wrap(", ".join(names), width=1.8), corners[group[0]],
+            fontsize=LETTERS, weight="bold", textcoords="offset points", xytext=(6 if left else -6, 6), zorder=5,
+            ha="left" if left else "right", bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75,
+                                                  "linewidth": 0},
+        ).set_in_layout(False)  # fmt: skip
     axes.margins(0.1)
 
 
-def _half_violin(axes, values: np.ndarray, position: int, colour: str, left: bool) -> None:
+def _half_violin(axes, values: np.ndarray, position: int, colour: str, above: bool) -> None:
     ends: tuple[float, float]
     if not len(values):
         return
-    side = "low" if left else "high"
+    side = "low" if above else "high"  # the axis runs downwards
     if np.ptp(values) > 1e-9:
-        parts = axes.violinplot([values], [position], widths=0.85, showextrema=False, side=side, points=200)
+        parts = axes.violinplot(
+            [values], [position], widths=0.85, showextrema=False, side=side, points=200, orientation="horizontal"
+        )
         for body in parts["bodies"]:
             body.set(facecolor=colour, edgecolor="none", alpha=0.75)
     else:  # all alike: no density to draw
-        ends = (position - 0.42, position) if left else (position, position + 0.42)
-        axes.hlines(values[0], *ends, color=colour, linewidth=3)
+        ends = (position - 0.42, position) if above else (position, position + 0.42)
+        axes.vlines(values[0], *ends, color=colour, linewidth=3)
     middle = float(np.median(values))
-    ends = (position - 0.12, position - 0.01) if left else (position + 0.01, position + 0.12)
-    axes.hlines(middle, *ends, color="black", linewidth=4.5, zorder=3)
-    axes.hlines(middle, *ends, color="white", linewidth=2.5, zorder=4)
+    ends = (position - 0.12, position - 0.01) if above else (position + 0.01, position + 0.12)
+    axes.vlines(middle, *ends, color="black", linewidth=4.5, zorder=3)
+    axes.vlines(middle, *ends, color="white", linewidth=2.5, zorder=4)

@@ -7,6 +7,7 @@ found. Every approach is loaded in a process of its own; they take turns.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import multiprocessing
 import statistics
@@ -21,7 +22,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, PreTrainedTokenizerFast
 
-from ..analysis.pictures import require_matplotlib
+from ..analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from ..auto import APPROACHES
 from ..modeling.reading import Reader
 from .reading_speed import peak, reset_peak
@@ -184,30 +185,20 @@ def _cell(row: Mapping[str, Any]) -> str:
 
 
 def draw_cost(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
-    """Milliseconds a text above, MiB below; a column a curve, a line an approach."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 7), layout="constrained")
-    figure.suptitle(title, fontsize=11)
-    axes = figure.subplots(2, 3, sharex="col")
-    for column, (curve, name) in enumerate(CURVES.items()):
-        for approach in dict.fromkeys(row["approach"] for row in rows):
+    """Milliseconds a text and MiB, one below the other for each curve; a line an approach."""
+    figure, panels = new_figure(title, panels=2 * len(CURVES), height=2.6, xscale="log", yscale="log")
+    names = list(dict.fromkeys(row["approach"] for row in rows))
+    for (curve, name), of_time, of_memory in zip(CURVES.items(), panels[::2], panels[1::2], strict=True):
+        for approach, colour in zip(names, itertools.cycle(COLOURS)):
             line = [row for row in rows if (row["curve"], row["approach"]) == (curve, approach)]
             if not line:
                 continue
-            x = [row["x"] for row in line]
-            axes[0, column].plot(x, [1000 * row["seconds"] / row["texts"] for row in line], "o-", ms=3, label=approach)
-            axes[1, column].plot(x, [max(row["mib"], 0.1) for row in line], "o-", ms=3)
-        axes[1, column].set_xlabel(name)
-        for panel in axes[:, column]:
-            panel.set_xscale("log")
-            panel.set_yscale("log")
-            panel.spines[["top", "right"]].set_visible(False)
-            panel.grid(color="0.92", linewidth=0.6)
-    axes[0, 0].set_ylabel("milliseconds a text")
-    axes[1, 0].set_ylabel("MiB above the loaded model")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+            x, style = [row["x"] for row in line], {"marker": "o", "markersize": 3, "color": colour}
+            of_time.plot(x, [1000 * row["seconds"] / row["texts"] for row in line], label=approach, **style)
+            of_memory.plot(x, [max(row["mib"], 0.1) for row in line], **style)
+        of_time.set(xlabel=name, ylabel="milliseconds a text")
+        of_memory.set(xlabel=name, ylabel="MiB above the loaded model")
+    legend_above(panels[0])
     return figure
 
 
@@ -216,9 +207,7 @@ def save_cost(rows: Sequence[Mapping[str, Any]], folder: str | Path, title: str 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     figure = draw_cost(rows, title)
-    table, data, *pictures = [folder / f"cost_curves.{suffix}" for suffix in ("md", "json", "png", "svg")]
+    table, data = folder / "cost_curves.md", folder / "cost_curves.json"
     table.write_text(f"{title}\n\n{cost_table(rows)}\n", encoding="utf-8")
     data.write_text(json.dumps({"title": title, "rows": list(rows)}, indent=1), encoding="utf-8")
-    for file in pictures:
-        figure.savefig(file, dpi=150)
-    return [table, data, *pictures]
+    return [table, data, *save_figure(figure, folder / "cost_curves")]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.curves import plot_lines
-from ..analysis.pictures import BLUE, GREY, RED, require_matplotlib
+from ..analysis.figures import BLUE, GREY, RED, legend_above, new_figure, save_figure
 from ..evaluation.predicting import predict_sentences
 from ..metrics import score_entities
 from .timing import interleave
@@ -17,6 +17,7 @@ from .timing import interleave
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+F1, SPEED = "F1 (band: range\nover sampling seeds)", "sentences per second,\nrelative"
 CURVES = {"num_steps": "denoising steps γ", "num_noisy_spans": "noisy spans K"}
 
 
@@ -80,57 +81,42 @@ def curves_table(rows: Sequence[Mapping]) -> str:
 
 
 def draw_curves(rows: Sequence[Mapping], title: str = "") -> Figure:
-    """F1 (mean, and the range over seeds) above, relative speed below; γ on the left, K on the right. Of a grid there
-    is γ alone, with a line for each K."""
-    require_matplotlib()
+    """F1 (mean, and the range over seeds) and relative speed by γ, then by K. Of a grid there is γ alone, with a line
+    for each K."""
     if rows and rows[0]["curve"] == "grid":
         return _draw_grid(rows, title)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 6.2), layout="constrained")
-    figure.suptitle(title.replace("; ", "\n", 1), fontsize=11)
-    axes = figure.subplots(2, 2, sharex="col", sharey="row")
-    for column, (curve, name) in enumerate(CURVES.items()):
+    figure, panels = new_figure(title.replace("; ", "\n", 1), panels=4, height=2.3)
+    for (curve, name), of_f1, of_speed in zip(CURVES.items(), panels[::2], panels[1::2], strict=True):
         for early, colour in ((False, BLUE), (True, RED)):
             points = [row for row in rows if row["curve"] == curve and row["early_stop"] is early]
             if not points:
                 continue
             x = [row[curve] for row in points]
             label = "early stop" if early else "all steps"
-            axes[0, column].plot(
-                x, [100 * statistics.mean(row["f1"]) for row in points], "o-", color=colour, label=label
-            )
-            axes[0, column].fill_between(
+            of_f1.plot(x, [100 * statistics.mean(row["f1"]) for row in points], "o-", color=colour, label=label)
+            of_f1.fill_between(
                 x, *([100 * end(row["f1"]) for row in points] for end in (min, max)), color=colour, alpha=0.2, lw=0
             )
-            axes[1, column].plot(x, [row["speed"] for row in points], "o-", color=colour, label=label)
-        axes[1, column].set_xlabel(name)
-        axes[1, column].axhline(1, color=GREY, linewidth=0.8)
-    axes[0, 0].set_ylabel("F1 (band: range over sampling seeds)")
-    axes[1, 0].set_ylabel("sentences per second, relative")
-    axes[0, 0].legend(frameon=False)
-    for panel in axes.flat:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.grid(color="0.92", linewidth=0.6)
+            of_speed.plot(x, [row["speed"] for row in points], "o-", color=colour, label=label)
+        of_speed.axhline(1, color=GREY, linewidth=0.8)
+        of_f1.set(xlabel=name, ylabel=F1)
+        of_speed.set(xlabel=name, ylabel=SPEED)
+    legend_above(panels[0])
     return figure
 
 
 def _draw_grid(rows: Sequence[Mapping], title: str) -> Figure:
     """A panel for F1 and one for speed, by γ; a line for each K."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4.6), layout="constrained")
-    figure.suptitle(title.replace("; ", "\n", 1), fontsize=11)
-    of_f1, of_speed = figure.subplots(1, 2)
+    figure, (of_f1, of_speed) = new_figure(title.replace("; ", "\n", 1), panels=2)
     f1 = {f"K = {k}": [(r["num_steps"], r["f1"]) for r in rows if r["num_noisy_spans"] == k] for k in _values(rows)}
     speed = {
         f"K = {k}": [(r["num_steps"], r["speed"]) for r in rows if r["num_noisy_spans"] == k] for k in _values(rows)
     }
     plot_lines(of_f1, f1, 100)
     plot_lines(of_speed, speed)
-    for panel, name in ((of_f1, "F1 (band: range over sampling seeds)"), (of_speed, "sentences per second, relative")):
+    for panel, name in ((of_f1, F1), (of_speed, SPEED)):
         panel.set(xlabel=CURVES["num_steps"], ylabel=name)
-    of_f1.legend(frameon=False)
+    legend_above(of_f1)
     return figure
 
 
@@ -143,8 +129,6 @@ def save_curves(rows: Sequence[Mapping], folder: str | Path, title: str = "") ->
     figure = draw_curves(rows, title)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"diffusion_curves.{suffix}" for suffix in ("md", "png", "svg")]
-    files[0].write_text((f"{title}\n\n" if title else "") + curves_table(rows) + "\n", encoding="utf-8")
-    for file in files[1:]:
-        figure.savefig(file, dpi=150)
-    return files
+    table = folder / "diffusion_curves.md"
+    table.write_text((f"{title}\n\n" if title else "") + curves_table(rows) + "\n", encoding="utf-8")
+    return [table, *save_figure(figure, folder / "diffusion_curves")]

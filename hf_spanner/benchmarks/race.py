@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 
-from ..analysis.pictures import BLUE, require_matplotlib
+from ..analysis.figures import BLUE, LETTERS, TITLE, new_figure, save_figure
 from ..data.splits import load_split
 from ..evaluation import list_mentions, read_predictions, write_predictions
 from ..evaluation.comparison import SentenceCounts, compare_systems
@@ -157,8 +157,7 @@ def write_race(results: str | Path, folder: str | Path) -> str:
     table, figure, folder = race_table(corpora), draw_race(corpora), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "race.md").write_text(table + "\n", encoding="utf-8")
-    for suffix in ("svg", "png"):
-        figure.savefig(folder / f"race.{suffix}", dpi=150)
+    save_figure(figure, folder / "race")
     return table
 
 
@@ -200,11 +199,8 @@ def race_table(corpora: Sequence[Mapping]) -> str:
 
 def draw_race(corpora: Sequence[Mapping]) -> Figure:
     """F1 against reading speed, a panel for each corpus."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6 * len(corpora), 4.4), layout="constrained")
-    for axes, corpus in zip(figure.subplots(1, len(corpora), squeeze=False)[0], corpora, strict=True):
+    figure, panels = new_figure(panels=len(corpora))
+    for axes, corpus in zip(panels, corpora, strict=True):
         reading = corpus.get("reading", {})
         rows = [row for row in _by_entrant(corpus["rows"]) if row["entrant"] in reading]
         points = [(reading[row["entrant"]], 100 * statistics.mean(row["f1"])) for row in rows]
@@ -215,14 +211,12 @@ def draw_race(corpora: Sequence[Mapping]) -> Figure:
         heights = _apart([(y - low) / (high - low) for _, y in points], 0.055)
         for row, point, height in zip(rows, points, heights, strict=True):  # names stand beside the plot
             axes.annotate(
-                row["entrant"], point, (1.06, height), textcoords="axes fraction", fontsize=8, va="center",
+                row["entrant"], point, (1.06, height), textcoords="axes fraction", fontsize=LETTERS, va="center",
                 arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "relpos": (0, 0.5)},
             )  # fmt: skip
-        axes.set_title(f"{corpus['corpus']}, {corpus['rows'][0]['split']}", fontsize=11)
+        axes.set_title(f"{corpus['corpus']}, {corpus['rows'][0]['split']}", fontsize=TITLE)
         axes.set_xlabel(f"sentences per second beside {PACE}")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="0.92", linewidth=0.6)
-    figure.axes[0].set_ylabel("strict micro F1")
+        axes.set_ylabel("strict micro F1")
     return figure
 
 

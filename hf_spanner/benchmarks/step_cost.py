@@ -20,6 +20,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig
 
+from ..analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from ..auto import APPROACHES
 from .host_syncs import LABELS, SMALL, some_batch
 
@@ -139,21 +140,18 @@ def _step(model: Any, batch: dict[str, Any]) -> Callable[[], None]:
 
 def draw(times: dict[str, dict[int, float]]) -> Any:
     """Time beside that of the shortest texts, on logarithmic axes: a straight line of slope 1 is linear."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = new_figure(height=3.6, xscale="log", yscale="log")
     markers = "osv^D<>Px"
     for number, (approach, row) in enumerate(times.items()):
         first = next(iter(row.values()))
-        style: dict[str, Any] = {"marker": markers[number % len(markers)], "color": f"C{number}", "linewidth": 1.2}
+        style: dict[str, Any] = {"marker": markers[number % len(markers)], "color": COLOURS[number], "linewidth": 1.2}
         axes.plot(list(row), [value / first for value in row.values()], label=approach, **style)
     lengths = list(next(iter(times.values())))
     axes.plot(lengths, [length / lengths[0] for length in lengths], "k--", linewidth=1, label="linear")
-    axes.set(xscale="log", yscale="log", xlabel="words in a text", ylabel="time of a step, the shortest = 1")
-    axes.set_xticks(lengths, [str(length) for length in lengths], minor=False)
-    axes.legend(frameon=False, fontsize="small", ncols=2)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(xlabel="words in a text", ylabel="time of a step, the shortest = 1")
+    axes.set_xticks(lengths, [str(length) for length in lengths])
+    axes.set_xticks([], minor=True)
+    legend_above(axes)
     return figure
 
 
@@ -179,7 +177,8 @@ def main() -> None:
             first = next(iter(row.values()))
             print(f"| `{approach}` |" + "".join(f" {value / first:.1f} |" for value in row.values()))
         if args.plot:
-            draw(times).savefig(Path(args.plot))
+            file = Path(args.plot)
+            save_figure(draw(times), file.with_suffix(""), [file.suffix[1:] or "svg"])
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ..analysis.curves import draw_losses, save_figure
-from ..analysis.pictures import require_matplotlib
+from ..analysis.curves import draw_losses
+from ..analysis.figures import require_matplotlib, save_figure
 from ..hub.record import RECORD, read_record
 from .options import make_parser, say
 

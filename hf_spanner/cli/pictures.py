@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from ..analysis.curves import save_figure
+from ..analysis.figures import require_matplotlib, save_figure
 from ..analysis.offsets import boundary_offsets, draw_offsets
-from ..analysis.pictures import PICTURES, draw_pictures, draw_representations, require_matplotlib
+from ..analysis.pictures import PICTURES, draw_pictures, draw_representations
 from ..analysis.probabilities import gold_probabilities
 from ..analysis.representations import describe_representations, span_representations
 from ..data.schema import Sentence

@@ -227,11 +227,11 @@ def _find_in_folder(source: Path, format: str | None) -> dict[str, Path]:
         and (entry.is_dir() or format is not None or data_suffix(entry) in DATA_SUFFIXES)
         and not (entry.suffix == ".ann" and entry.with_suffix(".txt").exists())  # the .txt stands for the pair
     ]
-    is_brat = any(source.glob("*.ann"))
+    of_documents = any(source.glob("*.ann")) or any(source.glob("*.xmi"))
     found = _name_splits(
         candidates, lambda entry: [(entry.name if entry.is_dir() else plain_name(entry).stem).lower()], source
     )
-    if not found and not is_brat:  # a folder of brat documents may well have one called "train-accident"
+    if not found and not of_documents:  # one of which may well be called "train-accident"
         found = _name_splits(
             [entry for entry in candidates if entry.is_file()],
             lambda entry: re.split("[^a-z]+", entry.name.lower()),
@@ -239,7 +239,7 @@ def _find_in_folder(source: Path, format: str | None) -> dict[str, Path]:
         )
     if found:
         _say_what_is_left(candidates, found.values())
-    elif is_brat or any(source.glob("*.xmi")):
+    elif of_documents:
         found = {"train": source}
     return found or _find_below(source, candidates, format)
 

@@ -21,7 +21,7 @@ class Found(NamedTuple):
 
 
 def read(
-    ner: NestedNerPipeline, text: str, progress: Callable[[int, int], Any] | None = None, batch_size: int = 16
+    ner: NestedNerPipeline, text: str, progress: Callable[[int, int], Any] | None = None, batch_size: int = 8
 ) -> Found:
     """Run the model over a text, once; `progress` is told how many of how many windows are read."""
     model: Any = ner.model

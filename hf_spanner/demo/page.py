@@ -89,7 +89,7 @@ def build(models: Models, folder: str | os.PathLike) -> "gradio.Blocks":
         """Read the text with each model: the only place where one is run."""
         found = {}
         for name in chosen(model, other):
-            progress(0, desc=f"Loading {name}")
+            progress(0, desc=f"Preparing {name} and the text")
 
             def tell(done: int, windows: int, name: str = name) -> None:
                 progress((done, windows), desc=f"Reading with {name}", unit="windows")

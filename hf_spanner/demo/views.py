@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..harmless import harmless
 from ..rendering.colours import places
 from ..rendering.html import html_view, style_sheet
 from ..rendering.layout import Mark
@@ -62,7 +63,8 @@ def rows(found: Mapping[str, Entities], bounds: tuple[int, int]) -> list[list[An
     for name, entities in found.items():
         for e in entities:
             if first <= e["start"] < last:
-                row = [e["word"], e["entity_group"], e.get("mention", ""), round(e["score"], 2), e["start"], e["end"]]
+                said = (harmless(part, keep="\n\t") for part in (e["word"], e["entity_group"], e.get("mention", "")))
+                row = [*said, round(e["score"], 2), e["start"], e["end"]]
                 finders.setdefault(_key(e), []).append(name)
                 table.setdefault(_key(e), row)
     ordered = sorted(table, key=lambda key: (key[0], -key[1], key[2]))

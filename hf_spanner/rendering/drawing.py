@@ -58,6 +58,8 @@ def render(
         raise ValueError(f"There is no format {format!r}: choose from {', '.join(FORMATS)}.")
     if theme not in THEMES:
         raise ValueError(f"There is no theme {theme!r}: choose from {', '.join(THEMES)}.")
+    if width is not None and width < 1:
+        raise ValueError(f"width={width} must be at least 1, or None.")
     if format == "html":
         return str(tag("style", Html(style_sheet(themes=[theme]))) + html(text, entities, labels, theme))
     whole, marks, colours = _prepared(text, entities, labels)

@@ -31,7 +31,7 @@ def html_view(text: str, marks: Sequence[Mark], colours: Mapping[str, int], them
     number = f"{len(marks):,} {'entity' if len(marks) == 1 else 'entities'}"
     lines = [
         _line(line, colours)
-        for line in lay_out(text, marks, measure=print_width, label_width=lambda mark: label_width(mark.name))
+        for line in lay_out(text, marks, measure=print_width, label_width=lambda m: label_width(m.name, m.stands_out))
     ]
     return tag("div", *lines, class_="nested-ner", role="figure", aria_label=number, data_theme=theme)
 
@@ -142,16 +142,16 @@ def _mark(line: Line, piece: Piece, again: bool, inside: Sequence[Html | str], c
     if not again:
         label = mark.name if piece.begins else f"… {mark.name}"
         whole = piece.begins and piece.ends
-        if more := piece.more if whole else max(label_width(label) - (piece.right - piece.left), 0):
+        if more := piece.more if whole else max(label_width(label, mark.stands_out) - (piece.right - piece.left), 0):
             style += f";--more:{more / EM:.2f}em"
     states = {"up": mark.above, "out": mark.stands_out, "rest": not piece.begins}
     kinds = [colour_class(colours[mark.label]), *(name for name, holds in states.items() if holds)]
     return tag("mark", *inside, class_=" ".join(kinds), style=style, data_label=label, title=explain(mark))
 
 
-def label_width(name: str) -> int:
+def label_width(name: str, bold: bool = False) -> int:
     """How wide a label is, with the rim of its bar."""
-    return round(0.7 * printed_width(name) + 0.6 * EM)
+    return round((0.79 if bold else 0.7) * printed_width(name) + 0.6 * EM)
 
 
 def explain(mark: Mark) -> str:

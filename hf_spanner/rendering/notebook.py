@@ -44,8 +44,8 @@ def show(
     Args:
         entities, text, labels, theme: as in `render`.
     """
-    if isinstance(entities, str):
-        raise TypeError("show(entities, text) takes the entities first: show(ner(text), text).")
+    if isinstance(entities, (str, Mapping)):
+        raise TypeError("show(entities, text) takes the entities first, a list: show(ner(text), text).")
     view = View(text, list(entities), {"labels": labels, "theme": theme})
     repr(view)  # a mistake in the entities is said here, not when a notebook tries to show them
     return view

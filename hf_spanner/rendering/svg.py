@@ -1,7 +1,8 @@
 """Nested entities as SVG, for papers and slides: the text in Helvetica, and under its lines a lane for every depth.
 
-A word is a `<text>` of its own with the width that Helvetica gives it, so that bars stay under their words whatever
-font the reader's machine has instead. Words of scripts that run from right to left are put in that order.
+A word is a `<text>` of its own with the width that Helvetica gives it, and so is a label, so that bars stay under
+their words and labels in their bars whatever font the reader's machine has instead. Words of scripts that run from
+right to left are put in that order.
 """
 
 from __future__ import annotations
@@ -150,7 +151,9 @@ def _bar(line: Line, piece: Piece, runs: Sequence[Run], backwards: bool, y: floa
     ink, kind = (PAPER[theme], "on") if mark.stands_out else (shade.ink, f"t{place}")
     anchor = "end" if backwards else None
     place_of = {"x": f"{x:g}", "y": f"{top + 11:g}", "text_anchor": anchor}
-    parts.append(tag("text", _name(piece), font_size=SMALL, fill=ink, class_=kind, **place_of))
+    if room := printed_width(name := _name(piece)):
+        place_of |= {"textLength": f"{room * SMALL / EM:.4g}", "lengthAdjust": "spacingAndGlyphs"}
+        parts.append(tag("text", name, font_size=SMALL, fill=ink, class_=kind, **place_of))
     return tag("g", tag("title", explain(mark)), *parts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analysis.pictures import COLOURS, require_matplotlib
+from ..analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from .measures import WITHOUT_TRAINING
 from .runner import Figure
 from .tables import Table
@@ -62,10 +62,7 @@ def write_outcome(table: Table, outcome: dict[str, Any], figures: Sequence[Figur
     files[0].write_text(markdown(table, outcome) + "\n", encoding="utf-8")
     files[1].write_text(json.dumps(outcome, ensure_ascii=False, indent=1), encoding="utf-8")
     if table.kind in ("curve", "histogram"):
-        drawing = draw(table, figures)
-        for ending in ("svg", "png"):
-            files.append(folder / f"{table.name}.{ending}")
-            drawing.savefig(files[-1], dpi=150)
+        files += save_figure(draw(table, figures), folder / table.name, ["svg", "png"])
     return files
 
 
@@ -74,21 +71,18 @@ def draw(table: Table, figures: Sequence[Figure]) -> Any:
 
     F1 and speed, say, which have no scale in common, are drawn one below the other.
     """
-    require_matplotlib()
-    from matplotlib.figure import Figure as Drawing
-
     kinds = list(dict.fromkeys(figure.cell.section for figure in figures))
-    drawing = Drawing(figsize=(9, 1.2 + 3.4 * len(kinds)), layout="constrained")
-    drawing.suptitle(f"{table.item}: {table.title}", fontsize=10)
-    for axes, kind in zip(drawing.subplots(len(kinds), sharex=True, squeeze=False)[:, 0], kinds, strict=True):
+    drawing, panels = new_figure(f"{table.item}: {table.title}", len(kinds))
+    for axes, kind in zip(panels, kinds, strict=True):
         of_kind = [figure for figure in figures if figure.cell.section == kind]
         _panel(axes, table, of_kind)
         names = {figure.cell.measure.split(".")[-1] for figure in of_kind}
         axes.set_ylabel(AXES.get(names.pop(), "") if len(names) == 1 else "")
-    axes.set_xlabel(table.axis)
+    panels[-1].set_xlabel(table.axis)
     return drawing
 
 
+ROOM = 40  # letters of the columns' names that stand beside each other in a picture
 AXES = {"f1": "F1", "relative": "relative speed", "by_epoch": "loss"}
 
 
@@ -114,8 +108,6 @@ def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
             axes.errorbar(x, y, yerr=error, fmt="o-", color=colour, label=row, capsize=2)
     if axes.has_data() and not any(isinstance(v, list) for f in figures for v in f.values.values()):
         axes.set_xticks(range(len(places)), list(places))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.92", linewidth=0.6)
-    axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:  # beside the axes: what it covers cannot be read
-        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if sum(map(len, places)) > ROOM:
+            axes.tick_params(axis="x", labelrotation=45)
+    legend_above(axes)

@@ -8,7 +8,8 @@ from approaches import ROWS
 from tests_support import make_batch, records, without_gold
 
 from hf_spanner import cli
-from hf_spanner.analysis.curves import draw_lines, draw_losses, save_figure
+from hf_spanner.analysis.curves import draw_lines, draw_losses
+from hf_spanner.analysis.figures import save_figure
 from hf_spanner.analysis.offsets import BARS, boundary_offsets, draw_offsets
 from hf_spanner.data import write_jsonl
 

@@ -9,12 +9,12 @@ from approaches import ROWS
 from tests_support import LABELS, SENTENCES, make_batch, records, without_gold
 
 from hf_spanner import cli
+from hf_spanner.analysis.figures import require_matplotlib
 from hf_spanner.analysis.pictures import (
     PICTURES,
     discrepancy,
     draw_pictures,
     principal_components,
-    require_matplotlib,
 )
 from hf_spanner.analysis.probabilities import NONE, GoldProbabilities, gold_probabilities
 from hf_spanner.cli import pictures
@@ -134,7 +134,7 @@ def test_pictures_are_written_with_counts_and_names(tmp_path):
     pca, violin, volcano = (text_of(tmp_path / "new" / f"{kind}.svg") for kind in ("pca", "violin", "volcano"))
     assert all("a model on data" in picture for picture in (pca, violin, volcano))
     assert "A: 2 gold, 50% right" in pca and "wrong: 2" in pca and "of the variance" in pca
-    assert "1 right" in violin and "probability that the model gives to the gold label" in violin
+    assert "1 right" in violin and "probability of the gold label" in violin
     assert "missed: the favourite is none: 1" in volcano and "D-value" in volcano
 
 

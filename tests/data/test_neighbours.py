@@ -358,6 +358,15 @@ def test_a_folder_of_splits_converts_to_files_with_the_formats_endings(tmp_path)
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["train.spacy", "validation.spacy"]
 
 
+def test_documents_whose_names_speak_of_splits_are_one_corpus(tmp_path):
+    """A story about a train is not the training data: without it all other documents would be left aside."""
+    words = {"tokens": ["Bonn"], "entities": [{"start": 0, "end": 1, "label": "LOC"}]}
+    for folder, names in {"one": ["a", "a-test", "story-train"], "two": ["test", "train"]}.items():
+        write_cas([{"id": name, "doc_id": name, **words} for name in names], tmp_path / folder)
+    assert {split: len(rows) for split, rows in load_nested_ner(tmp_path / "one").items()} == {"train": 3}
+    assert {split: len(rows) for split, rows in load_nested_ner(tmp_path / "two").items()} == {"train": 1, "test": 1}
+
+
 @pytest.mark.parametrize("package, extra, name", [("spacy", "spacy", "a.spacy"), ("cassis", "cas", "a.xmi")])
 def test_a_missing_package_is_one_sentence_with_the_line_that_installs_it(tmp_path, package, extra, name):
     (tmp_path / name).write_bytes(b"x")

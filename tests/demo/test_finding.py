@@ -110,6 +110,11 @@ def test_of_two_models_what_one_finds_alone_stands_out():
     assert [(row[1], row[-1]) for row in rows(found, (0, 7))] == [("PER", "a + b"), ("LOC", "a"), ("ORG", "b")]
 
 
+def test_the_table_obeys_nothing_of_a_text():
+    found = {"a": [{**entity("L\u2066", 0, 3), "word": "a\u202eb"}]}
+    assert rows(found, (0, 3)) == [["a\\u202eb", "L\\u2066", "", 0.5, 0, 3]]
+
+
 def test_a_long_text_is_shown_in_parts_that_hold_all_of_it():
     text = "word " * 5000
     bounds = page_bounds(text, 400)

@@ -92,5 +92,13 @@ def test_every_page_is_in_the_navigation_and_every_entry_is_a_page():
     assert written == listed - made
 
 
+def test_every_public_name_has_its_reference():
+    import hf_spanner
+
+    pages = "".join((ROOT / "docs" / "reference" / name).read_text() for name in ("api.md", "configuration.md"))
+    missing = [name for name in hf_spanner.__all__ if not re.search(rf"(\.|`){name}\b", pages)]
+    assert missing == []
+
+
 def test_the_front_page_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1100  # of these 900 are words, not markup

@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from chromium import Page, find_chromium
 from hypothesis import given
@@ -11,7 +12,8 @@ from tests_support import Checker
 
 import hf_spanner
 from hf_spanner import Entity, render
-from hf_spanner.rendering.html import page, style_sheet
+from hf_spanner.rendering.html import html_view, page, style_sheet
+from hf_spanner.rendering.layout import Mark
 from hf_spanner.rendering.markup import Html
 
 EVIL = "<script>document.title='evil'</script> \"quoted\" 'x' \u202egnp.\x1b[31m ${alert(1)} {{this}} &amp;"
@@ -120,6 +122,9 @@ def test_words_and_entities_over_words_are_drawn_as_their_text_is():
         ("abc", [entity("A", 1, 9)], "covers characters 1 to 9, and the text has 3"),
         (["a", "b"], [entity("A", 1, 9)], "covers words 1 to 9, and the text has 2"),
         ("abc", [{"start": 0, "end": 1}], "has start, end and entity_group"),
+        ("abc", [entity("A", 1, 1)], "'A' covers characters 1 to 1, which is nothing to draw"),
+        ("abc", [entity("A", "0", "1")], "start and end are whole numbers"),
+        ("abc", [entity("A", 0, 1, score="high")], "score is one"),
     ],
 )
 def test_entities_of_another_text_are_refused_in_a_sentence(text, found, told):
@@ -134,8 +139,23 @@ def test_formats_themes_and_swapped_arguments_are_refused_in_a_sentence():
         render("a", [], theme="blue")
     with pytest.raises(TypeError, match="entities first"):
         hf_spanner.show("New York", [])
-    with pytest.raises(TypeError, match="the text comes first"):
-        render([], "New York")
+    with pytest.raises(TypeError, match="entities first, a list"):
+        hf_spanner.show(entity("LOC", 0, 8), "New York")
+    for swapped in ("New York", None, entity("LOC", 0, 8)):
+        with pytest.raises(TypeError, match="the text comes first"):
+            render([], swapped)
+    for text in (None, b"New York", 7):
+        with pytest.raises(TypeError, match="expected a string, or a list of words"):
+            render(text, [])
+    with pytest.raises(TypeError, match="draw each text with its own"):
+        render(["a b", "c d"], [[entity("A", 0, 1)], []])
+    with pytest.raises(ValueError, match="width=0 must be at least 1"):
+        render("a", [], "ansi", width=0)
+
+
+def test_offsets_and_scores_of_numpy_are_numbers():
+    found = entity("A", np.int64(0), np.int64(2), score=np.float32(0.5))
+    assert render("abc", [found]) == render("abc", [entity("A", 0, 2, score=0.5)])
 
 
 def test_a_notebook_shows_html_and_everything_else_plain_text():
@@ -192,3 +212,33 @@ def test_the_view_in_chromium(tmp_path):
         assert browser.run(right) == "rtl"
         assert browser.run("document.title") == "views" and browser.complaints == []
         assert all(url.startswith(("file:", "about:", "data:")) for url in browser.requests)
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed (apt-get install chromium)")
+def test_labels_are_legible_where_they_stand_out_and_where_a_phone_has_no_room(tmp_path):
+    text = "New York and the rest of a sentence that is wider than a phone, which ends here"
+    far = text.index("phone")
+    marks = [Mark(0, 8, "chemical", stands_out=True, sign="✗"), Mark(far, len(text), "a label of many words " * 4)]
+    views = [html_view(text, marks, {mark.label: place for mark in marks}) for place in (0, 12)]  # solid, striped
+    file = tmp_path / "view.html"
+    file.write_text(page("views", views), encoding="utf-8")
+    with Page(tmp_path / "profile") as browser:
+        browser.open(file)
+        labels = browser.run(
+            """[...document.querySelectorAll('mark.out')].map((m) => {
+                const label = getComputedStyle(m, '::before'), probe = document.createElement('i');
+                probe.style = 'color: var(--label); background: var(--paper)';
+                m.append(probe);
+                const shade = getComputedStyle(probe);
+                return [label.color === shade.backgroundColor, label.backgroundColor === shade.color,
+                        parseFloat(label.width) <= m.getBoundingClientRect().width];
+            })"""
+        )
+        assert labels == [[True, True, True]] * 2  # in the paper's colour on the label's, and inside its bar
+        for width in (1280, 390):
+            browser.size(width, 900)
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            up_and_down = (
+                "[...document.querySelectorAll('.nested-ner')].every((v) => v.scrollHeight <= v.clientHeight)"
+            )
+            assert browser.run(up_and_down)
