@@ -22,7 +22,7 @@ import torch
 from default_data import read_plan
 from transformers.modeling_utils import PreTrainedModel
 
-from hf_spanner.analysis.pictures import BLUE, GREY, require_matplotlib
+from hf_spanner.analysis.figures import BLUE, GREY, require_matplotlib
 from hf_spanner.data import load_nested_ner, resplit_words
 from hf_spanner.data.reshaping import of_mentions
 from hf_spanner.default import FOLDER

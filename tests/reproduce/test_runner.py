@@ -172,7 +172,7 @@ def test_figures_without_a_scale_in_common_are_drawn_apart_and_hide_nothing():
     (axes,) = draw(bundled, [Figure(cell, {1: 0.5}) for cell in bundled.cells]).axes
     axes.figure.draw_without_rendering()
     legend, inside = axes.get_legend().get_window_extent(), axes.get_window_extent()
-    assert len(axes.get_legend().get_texts()) == 12 and legend.x0 >= inside.x1
+    assert len(axes.get_legend().get_texts()) == 12 and legend.y0 >= inside.y1
 
 
 def test_heads_bins_differences_and_speed_are_measured_of_one_training(tmp_path):
