@@ -16,7 +16,7 @@ from ..modeling.decoding import OVERLAPS
 from ..modeling.pipeline_nested_ner import NestedNerPipeline
 from .files import write_brat, write_json
 from .finding import LEAST, Found, choose, read
-from .views import HEAD, page_bounds, rows, views
+from .views import HEAD, WIDTHS, page_bounds, rows, views
 
 if TYPE_CHECKING:
     import gradio
@@ -162,8 +162,9 @@ def build(models: Models, folder: str | os.PathLike) -> "gradio.Blocks":
             as_json = gr.DownloadButton("Download JSON", interactive=False, elem_id="json")
             as_brat = gr.DownloadButton("Download brat", interactive=False, elem_id="brat")
         table = gr.Dataframe(
-            headers=HEAD, datatype="str", interactive=False, label="Entities", wrap=True, elem_id="table"
-        )
+            headers=HEAD, datatype="str", interactive=False, label="Entities", wrap=True, elem_id="table",
+            column_widths=WIDTHS,
+        )  # fmt: skip
 
         controls = [state, own, threshold, label_boxes, kind_boxes, overlap, part]
         shown_in = [view, part, note, table, as_json, as_brat]

@@ -13,6 +13,7 @@ from ..rendering.markup import Html, tag
 
 PAGE = 4000  # characters of a text that are shown at once
 HEAD = ["text", "label", "mention", "score", "start", "end"]
+WIDTHS: list[str | int] = ["190px", "125px", "85px", "65px", "65px", "65px", "180px"]  # phones show text, label
 Entities = Sequence[Mapping[str, Any]]
 
 
