@@ -83,7 +83,7 @@ def load_model(
         known = set(model.config.labels)
         model = relabel(model, [Origin(label, label if label in known else None, 0, 0) for label in labels])
     if place is not None and not (model.is_graph and device == "auto"):
-        model.to(place)  # type: ignore[arg-type]
+        model.to(place)
     return model, _load_tokenizer(name, revision, token)
 
 
