@@ -165,7 +165,7 @@ def cost_curves(
 def has_cap(approach: str) -> bool:
     """Whether the span cap decides how many spans a model scores."""
     config_class: Any = APPROACHES[approach].config_class  # whose `__init__` transformers makes
-    return getattr(config_class(labels=["A"]), "max_span_length", None) is not None
+    return config_class(labels=["A"]).reach().longest is not None
 
 
 def cost_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -187,6 +187,7 @@ def draw_cost(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
     """Milliseconds a text above, MiB below; a column a curve, a line an approach."""
     require_matplotlib()
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     figure = Figure(figsize=(13, 7), layout="constrained")
     figure.suptitle(title, fontsize=11)
@@ -203,6 +204,12 @@ def draw_cost(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
         for panel in axes[:, column]:
             panel.set_xscale("log")
             panel.set_yscale("log")
+            ticks = sorted({row["x"] for row in rows if row["curve"] == curve})
+            panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=30 if max(ticks, default=0) > 999 else 0)
+            panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_minor_locator(NullLocator())
             panel.spines[["top", "right"]].set_visible(False)
             panel.grid(color="0.92", linewidth=0.6)
     axes[0, 0].set_ylabel("milliseconds a text")
