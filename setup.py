@@ -31,7 +31,7 @@ def read_readme() -> str:
 extras = {
     "demo": ["gradio>=6.31"],  # the first that goes with huggingface_hub 2
     "dev": ["pytest<9.2", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML"],
-    "plots": ["matplotlib"],
+    "plots": ["matplotlib>=3.10"],
     "peft": ["peft"],
     "tune": ["optuna"],
     "onnx": ["onnx", "onnxscript", "onnxruntime"],
@@ -43,8 +43,8 @@ extras = {
     "docs": ["mkdocs-material", "mkdocstrings[python]", "latex2mathml", "nbclient", "nbformat", "ipykernel"],
 }
 # The tests of those extras; of Ray and Spark where they are installed.
-extras["dev"] += ["matplotlib", "optuna", "peft"]
-for _name in ("onnx", "serve", "spacy", "cas", "demo", "docs"):
+extras["dev"] += ["optuna", "peft"]
+for _name in ("plots", "onnx", "serve", "spacy", "cas", "demo", "docs"):
     extras["dev"] += extras[_name]
 extras["all"] = sorted({requirement for group in extras.values() for requirement in group})
 

@@ -256,7 +256,6 @@ class OnnxReader(TextReader):
         self._said: set[str] = set()
         self._params = self._sanitize_parameters(**parameters)
         self._preprocess_params = self._params[0]
-        self.forward = self._forward
 
     def ask(self, inputs: Any, batch_size: int | None = None, **parameters: Any) -> Any:
         given = self._sanitize_parameters(**parameters)

@@ -28,7 +28,7 @@ class Stream(IterableDataset[Any]):
         return iter(self.texts)
 
 
-class NestedNerPipeline(TextReader, ChunkPipeline):
+class NestedNerPipeline(TextReader, ChunkPipeline):  # type: ignore[misc]  # texts and windows in place of tensors
     """Finds nested entities in text of any length.
 
     ```python

@@ -262,6 +262,10 @@ class TextReader:
         for entities in self.reader.read(readings(), batch_size, look_ahead, **decoding):
             yield waiting.popleft(), entities
 
+    def forward(self, texts: Iterable[Text], **params: Any) -> Iterator[tuple[Text, list[Entity]]]:
+        """Each text's entities, in order."""
+        return self._forward(texts, **params)
+
     def get_iterator(
         self,
         inputs: Iterable[Any],

@@ -22,7 +22,7 @@ import torch
 from default_data import read_plan
 from transformers.modeling_utils import PreTrainedModel
 
-from hf_spanner.analysis.figures import BLUE, GREY, require_matplotlib
+from hf_spanner.analysis.figures import BLUE, GREY, legend_above, new_figure, require_matplotlib, save_figure
 from hf_spanner.data import load_nested_ner, resplit_words
 from hf_spanner.data.reshaping import of_mentions
 from hf_spanner.default import FOLDER
@@ -124,7 +124,7 @@ def main() -> None:
     if args.train is not None:
         record["labels"] = label_examples(load_nested_ner(args.train)["train"])
     write_record(FOLDER, record)
-    draw_history(record["history"]).savefig(CARDS / "default_training.svg")
+    save_figure(draw_history(record["history"]), CARDS / "default_training", ["svg"])
     (CARDS / "default_history.json").write_text(json.dumps(record["history"], indent=1), encoding="utf-8")
     about = About(language="en", license="apache-2.0", base_model=ENCODER)
     about.limits = Path(args.limits).read_text(encoding="utf-8").strip() if Path(args.limits).is_file() else None
@@ -236,18 +236,14 @@ def save_compact(model, tokenizer, folder: Path) -> None:
 
 def draw_history(history: list[dict]):
     """Validation precision, recall and F1 by epoch."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = new_figure()
     epochs = [entry["epoch"] for entry in history]
     for key, style in (("precision", "--"), ("recall", ":"), ("f1", "o-")):
         values = [100 * float(entry[f"eval_{key}"]) for entry in history]
         axes.plot(epochs, values, style, color=BLUE if key == "f1" else GREY, label=key.replace("f1", "F1"))
     axes.set_xlabel("epoch")
     axes.set_ylabel("validation, strict, %")
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    legend_above(axes)
     return figure
 
 

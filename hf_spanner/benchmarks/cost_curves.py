@@ -166,7 +166,7 @@ def cost_curves(
 def has_cap(approach: str) -> bool:
     """Whether the span cap decides how many spans a model scores."""
     config_class: Any = APPROACHES[approach].config_class  # whose `__init__` transformers makes
-    return getattr(config_class(labels=["A"]), "max_span_length", None) is not None
+    return config_class(labels=["A"]).reach().longest is not None
 
 
 def cost_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -187,6 +187,8 @@ def _cell(row: Mapping[str, Any]) -> str:
 def draw_cost(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
     """Milliseconds a text and MiB, one below the other for each curve; a line an approach."""
     figure, panels = new_figure(title, panels=2 * len(CURVES), height=2.6, xscale="log", yscale="log")
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     names = list(dict.fromkeys(row["approach"] for row in rows))
     for (curve, name), of_time, of_memory in zip(CURVES.items(), panels[::2], panels[1::2], strict=True):
         for approach, colour in zip(names, itertools.cycle(COLOURS)):
@@ -198,6 +200,13 @@ def draw_cost(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
             of_memory.plot(x, [max(row["mib"], 0.1) for row in line], **style)
         of_time.set(xlabel=name, ylabel="milliseconds a text")
         of_memory.set(xlabel=name, ylabel="MiB above the loaded model")
+        ticks = sorted({row["x"] for row in rows if row["curve"] == curve})
+        for panel in (of_time, of_memory):
+            panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=30 if max(ticks, default=0) > 999 else 0)
+            panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_minor_locator(NullLocator())
     legend_above(panels[0])
     return figure
 
