@@ -401,3 +401,12 @@ def test_what_a_docbin_says_of_a_document_in_another_form_is_left_aside_and_coun
     assert {"labels", "flat", "corpus"} & sentence.keys() == fit
     assert sum(report.ignored.values()) == 3 - len(fit)
     assert len(load_nested_ner(tmp_path / "a.spacy")["train"]) == 1
+
+
+def test_the_annotations_of_a_cas_whose_view_has_no_text_are_counted_as_lost(tmp_path):
+    entities = [{"start": 0, "end": 1, "label": "PER"}, {"start": 0, "end": 2, "label": "ORG"}]
+    write_cas([{"id": "0", "doc_id": "0", "tokens": ["Ann", "Ltd"], "entities": entities}], tmp_path / "cas")
+    (file,) = (tmp_path / "cas").glob("*.xmi")
+    file.write_text(file.read_text(encoding="utf-8").replace("_InitialView", "_Other"), encoding="utf-8")
+    sentences, report = read_file(tmp_path / "cas")
+    assert sentences == [] and report.lost == {"annotation of a document without a text": 2}

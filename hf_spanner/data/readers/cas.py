@@ -54,7 +54,9 @@ def read_cas(
         name = plain_name(file).stem if path.is_file() else file.relative_to(path).with_suffix("").as_posix()
         text = cas.sofa_string
         if text is None:
-            report.lose("document without a text", str(file))
+            custom = sum(count for kind, count in written.items() if not kind.startswith(_NO_MENTIONS))
+            report.lose("annotation of a document without a text", str(file), written[layer or NAMED_ENTITY] or custom)
+            report.ignore("document without a text", str(file))
             continue
         words = _words(cas, report, str(file))
         document = OwnText(
