@@ -56,9 +56,12 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_the_last_good_checkpoint_alon
 
 
 def test_a_file_cut_short_costs_its_checkpoint_and_no_other(trainings):
-    name, moment = "short", int(trainings.moments[0] * 0.85)
-    trainings.killed_at(name, moment)
-    steps = sorted(int(path.name.split("-")[1]) for path in (trainings.place / name).glob("checkpoint-*"))
+    for share in (85, 80, 75, 70, 65):  # where the last is not the best, there are two
+        name = f"short-{share}"
+        trainings.killed_at(name, trainings.moments[0] * share // 100)
+        steps = sorted(int(path.name.split("-")[1]) for path in (trainings.place / name).glob("checkpoint-*"))
+        if len(steps) > 1:
+            break
     assert len(steps) > 1, "the best and the last"
     file = trainings.place / name / f"checkpoint-{steps[-1]}" / "optimizer.pt"
     size = file.stat().st_size
