@@ -29,7 +29,7 @@ def site(tmp_path_factory):
     careful = tmp_path_factory.mktemp("models") / "careful"
     shutil.copytree(FOLDER, careful)
     config = json.loads((careful / "config.json").read_text())
-    (careful / "config.json").write_text(json.dumps({**config, "threshold": 0.8}))
+    (careful / "config.json").write_text(json.dumps({**config, "threshold": 0.95}))
     models, calls = Models(["default", str(careful)]), []
     load = models.read
 
