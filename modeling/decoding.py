@@ -53,6 +53,12 @@ def split_mention(name: str, mentions: Sequence[str] | None) -> tuple[str, str |
     return (label, kind) if label and kind in mentions else (name, mentions[0])
 
 
+def with_kind(entity: Entity, mentions: Sequence[str]) -> Entity:
+    """An entity by type and kind of mention, of one that is called by its label."""
+    label, mention = split_mention(entity.label, mentions)
+    return entity._replace(label=label, mention=mention)
+
+
 def best_first(entity: Entity) -> tuple:
     """The order in which entities are considered: highest score first, ties by start, end, label."""
     return (-entity.score, entity.start, entity.end, entity.label)
@@ -211,6 +217,7 @@ class Calibration:
     def __init__(self, points: Iterable[Sequence[float]]):
         line = [(0.0, 0.0), *((float(score), float(share)) for score, share in points), (1.0, 1.0)]
         self.line = sorted(set(line))
+        self.turned = [(share, score) for score, share in self.line]
         if not all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(self.line)):
             raise ValueError(f"calibration={points!r} must rise from 0 to 1, as `hf-spanner tune-threshold` makes it.")
 
@@ -220,7 +227,7 @@ class Calibration:
 
     def inverse(self, share: float) -> float:
         """The score that stands for a share."""
-        return interpolate([(y, x) for x, y in self.line], share)
+        return interpolate(self.turned, share)
 
 
 def interpolate(line: Sequence[tuple[float, float]], x: float) -> float:
@@ -277,7 +284,7 @@ def span_candidates(
         # Few spans are anything: the others are left out by two of their logits, before probabilities are computed.
         # Of n labels whose probabilities are added none is less than an n-th of the sum.
         shift = 0.0 if types is None else math.log(max(map(types.count, types)))
-        least = min(0.0 if limit is None else _log_odds(limit) for limit in thresholds) - shift - 0.01
+        least = min(0.0 if limit is None else _log_odds(limit) for limit in set(thresholds)) - shift - 0.01
         row, start, size = xp.where((xp.amax(logits[..., 1:], -1) - logits[..., 0] >= least) & mask)
         probabilities = softmax(logits[row, start, size])  # (N, m + 1)
         none, kinds = probabilities[:, 0], probabilities[:, 1:]
@@ -285,7 +292,8 @@ def span_candidates(
             scores, label = xp.amax(kinds, -1), kinds.argmax(-1)
         else:
             of = _array(types, logits)
-            together = xp.stack([(kinds * (of == number)).sum(-1) for number in range(max(types) + 1)], -1)
+            belongs = _array([[float(kind == number) for number in range(max(types) + 1)] for kind in types], logits)
+            together = kinds @ belongs
             scores, best_type = xp.amax(together, -1), together.argmax(-1)
             label = xp.where(of == best_type[:, None], kinds, -1.0).argmax(-1)
         limits = _array([-1.0 if limit is None else limit for limit in thresholds], logits)[label]

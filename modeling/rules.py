@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .decoding import Calibration, Entity, best_labels, resolve_overlaps, split_mention, thresholds_of
+from .decoding import Calibration, Entity, best_labels, resolve_overlaps, split_mention, thresholds_of, with_kind
 
 
 class Reach(NamedTuple):
@@ -59,25 +59,30 @@ class LabelRules:
     @property
     def types(self) -> list[str]:
         """The entity types, in the order of their first label: what entities are called and scored by."""
-        return list(dict.fromkeys(split_mention(label, self.mentions)[0] for label in self.labels))
+        return list(dict.fromkeys(self._type_of_each()))
+
+    def _type_of_each(self) -> list[str]:
+        """The type of each label. (A configuration's fields are slow to read: once each, not once a label.)"""
+        mentions = self.mentions
+        return [split_mention(label, mentions)[0] for label in self.labels]
 
     @property
     def label_types(self) -> list[int] | None:
         """Of each label the number of its type, if the model tells kinds of mention apart."""
         if self.mentions is None:
             return None
-        types = {name: number for number, name in enumerate(self.types)}
-        return [types[split_mention(label, self.mentions)[0]] for label in self.labels]
+        names = self._type_of_each()
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return [numbers[name] for name in names]
 
     def thresholds(self, threshold: float | Mapping[str, float] | None) -> list[float | None]:
         """One threshold for each label, from one number or a mapping that names some of the types, or of the labels of
         one kind of mention (`person:name`), which go before their type."""
-        names = list(dict.fromkeys((*self.types, *self.labels)))
+        labels, types = self.labels, self._type_of_each()
+        names = list(dict.fromkeys((*types, *labels)))
         limits = dict(zip(names, thresholds_of(threshold, names), strict=True))
-        types = [split_mention(label, self.mentions)[0] for label in self.labels]
         return [
-            limits[kind] if limits[label] is None else limits[label]
-            for label, kind in zip(self.labels, types, strict=True)
+            limits[kind] if limits[label] is None else limits[label] for label, kind in zip(labels, types, strict=True)
         ]
 
     def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
@@ -120,17 +125,13 @@ class LabelRules:
         thresholds = self.thresholds(config.threshold if threshold is None else threshold)
         rise = None if config.calibration is None else Calibration(config.calibration)
         if rise is not None:
-            thresholds = [None if share is None else rise.inverse(share) for share in thresholds]
+            scores = {share: None if share is None else rise.inverse(share) for share in set(thresholds)}
+            thresholds = [scores[share] for share in thresholds]
         found = candidates(thresholds)
         if head == "span" and config.exclusive_labels:
             found = [best_labels(entities) for entities in found]
-        if self.mentions is not None:
-            found = [[self._with_mention(entity) for entity in entities] for entities in found]
+        if (mentions := self.mentions) is not None:
+            found = [[with_kind(entity, mentions) for entity in entities] for entities in found]
         if rise is not None:
             found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
         return [resolve_overlaps(entities, overlap or config.overlap) for entities in found]
-
-    def _with_mention(self, entity: Entity) -> Entity:
-        """The entity by type and kind of mention."""
-        label, mention = split_mention(entity.label, self.mentions)
-        return entity._replace(label=label, mention=mention)
