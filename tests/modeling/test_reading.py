@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_spanner.modeling.decoding import Entity
-from hf_spanner.modeling.reading import Reader, merge_windows, pad_batch
+from hf_spanner.modeling.reading import PADDING, Reader, merge_windows, pad_batch, together
 from hf_spanner.modeling.subwords import Window, WordEncoder, make_windows
 
 
@@ -199,10 +199,23 @@ class Greedy:
 
 def test_short_windows_are_not_padded_to_long_ones(tokenizer):
     reader = Reader(next(row for row in ROWS if row.name == "span_ner").make(tokenizer), tokenizer)
-    readings = [reader.cut(["New"] * number) for number in (1, 20, 2, 15, 1, 18)]
+    readings = [reader.cut(["New"] * number) for number in (1, 40, 2, 35, 1, 18)]
     batches = [[place.text for place in places] for places, _ in reader.run(readings, batch_size=4)]
-    assert batches == [[1, 5, 3], [2, 0, 4]]
-    assert [len(places) for places, _ in reader.run(readings, batch_size=2)] == [2, 1, 2, 1]
+    assert batches == [[1, 3, 5], [2, 0, 4]]
+    assert [len(places) for places, _ in reader.run(readings, batch_size=2)] == [2, 2, 2]
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=70))
+def test_a_batch_is_as_large_as_its_padding_allows(sizes):
+    sizes.sort(reverse=True)
+    number = together(sizes, on_cpu=True)
+
+    def padding(n):
+        return n * sizes[0] - sum(sizes[:n])
+
+    assert padding(number) <= PADDING and (number == len(sizes) or padding(number + 1) > PADDING)
+    on_gpu = together(sizes, on_cpu=False)
+    assert 2 * sizes[on_gpu - 1] >= sizes[0] and all(2 * size < sizes[0] for size in sizes[on_gpu:])
 
 
 @pytest.mark.parametrize(
