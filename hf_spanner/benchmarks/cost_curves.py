@@ -170,9 +170,12 @@ def has_cap(approach: str) -> bool:
 
 
 def cost_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as one Markdown table: a line a point, a column an approach, `milliseconds a text · MiB`."""
-    names = list(dict.fromkeys(row["approach"] for row in rows))
-    cells = {(row["curve"], row["x"], row["approach"]): _cell(row) for row in rows}
+    """The rows as one Markdown table: a line a point, a column an approach, `relative time of a text · MiB`."""
+    names, times = list(dict.fromkeys(row["approach"] for row in rows)), relative_times(rows)
+    cells = {
+        (row["curve"], row["x"], row["approach"]): f"{time:,.{1 if time < 100 else 0}f} · {row['mib']:,.0f}"
+        for row, time in zip(rows, times, strict=True)
+    }
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     for curve, x in dict.fromkeys((row["curve"], row["x"]) for row in rows):
         line = (cells.get((curve, x, name), "–") for name in names)
@@ -180,25 +183,29 @@ def cost_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _cell(row: Mapping[str, Any]) -> str:
-    return f"{1000 * row['seconds'] / row['texts']:,.1f} · {row['mib']:,.0f}"
+def relative_times(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """The time of a text beside that of the first row of its curve: seconds say nothing outside the run."""
+    of_a_text = [row["seconds"] / row["texts"] for row in rows]
+    first = {row["curve"]: seconds for row, seconds in zip(reversed(rows), reversed(of_a_text), strict=True)}
+    return [seconds / first[row["curve"]] for row, seconds in zip(rows, of_a_text, strict=True)]
 
 
 def draw_cost(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
-    """Milliseconds a text and MiB, one below the other for each curve; a line an approach."""
+    """The time of a text and MiB, one below the other for each curve; a line an approach."""
     figure, panels = new_figure(title, panels=2 * len(CURVES), height=2.6, xscale="log", yscale="log")
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     names = list(dict.fromkeys(row["approach"] for row in rows))
+    timed = [{**row, "time": time} for row, time in zip(rows, relative_times(rows), strict=True)]
     for (curve, name), of_time, of_memory in zip(CURVES.items(), panels[::2], panels[1::2], strict=True):
         for approach, colour in zip(names, itertools.cycle(COLOURS)):
-            line = [row for row in rows if (row["curve"], row["approach"]) == (curve, approach)]
+            line = [row for row in timed if (row["curve"], row["approach"]) == (curve, approach)]
             if not line:
                 continue
             x, style = [row["x"] for row in line], {"marker": "o", "markersize": 3, "color": colour}
-            of_time.plot(x, [1000 * row["seconds"] / row["texts"] for row in line], label=approach, **style)
+            of_time.plot(x, [row["time"] for row in line], label=approach, **style)
             of_memory.plot(x, [max(row["mib"], 0.1) for row in line], **style)
-        of_time.set(xlabel=name, ylabel="milliseconds a text")
+        of_time.set(xlabel=name, ylabel="time of a text")
         of_memory.set(xlabel=name, ylabel="MiB above the loaded model")
         ticks = sorted({row["x"] for row in rows if row["curve"] == curve})
         for panel in (of_time, of_memory):

@@ -15,6 +15,7 @@ from hf_spanner.benchmarks.cost_curves import (
     make_tokenizer,
     measure,
     points,
+    relative_times,
     save_cost,
 )
 
@@ -40,6 +41,10 @@ def test_one_run_makes_a_table_and_a_plot(tmp_path):
     for name in approaches:
         short, long = by[name, "length", 5], by[name, "length", 2000]
         assert long["seconds"] > short["seconds"] and long["mib"] > short["mib"] + 1
+    first = {curve: next(row for row in rows if row["curve"] == curve) for curve in CURVES}
+    for row, time in zip(rows, relative_times(rows), strict=True):
+        unit = first[row["curve"]]
+        assert time == pytest.approx(row["seconds"] / row["texts"] * unit["texts"] / unit["seconds"])
     table = cost_table(rows)
     assert table.count("\n") == 7 and "| – |" in table
     pytest.importorskip("matplotlib", reason="the extra [plots] is not installed")
