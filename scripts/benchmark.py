@@ -168,9 +168,8 @@ def main() -> None:
             f"Random weights, encoder of 6 layers of 384 (sng: vectors), {args.threads} thread(s), median of {repeats}"
             f", torch {torch.__version__}"
         )
-        print(
-            f"{title}; time of a text beside the first of its curve · MiB above the loaded model\n\n{cost_table(report['cost'])}"
-        )
+        print(f"{title}; time of a text beside the first of its curve · MiB above the loaded model\n")
+        print(cost_table(report["cost"]))
         print(*save_cost(report["cost"], args.cost, title), sep="\n")
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
