@@ -190,8 +190,8 @@ def _known(reading: Reading) -> list[Any]:
     return [{**s, "entities": [e for e in s["entities"] if e["label"] in labels]} for s in reading.sentences]
 
 
-def _proposals(reading: Reading) -> dict[str, Any]:
-    return count_spans(*reading.loaded, [" ".join(sentence["tokens"]) for sentence in reading.sentences])
+def _filter(reading: Reading) -> dict[str, Any]:
+    return count_spans(*reading.loaded, reading.sentences)
 
 
 def _unseen(reading: Reading) -> dict[str, Any]:
@@ -229,7 +229,7 @@ SECTIONS: dict[str, Callable[[Reading], dict[str, Any]]] = {
     "cases": _cases,
     "representations": _representations,
     "probabilities": _probabilities,
-    "proposals": _proposals,
+    "filter": _filter,
     "unseen": _unseen,
     "pca": _picture("pca"),
     "violin": _picture("violin"),
