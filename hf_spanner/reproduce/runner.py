@@ -14,12 +14,13 @@ from typing import Any
 
 from .. import __version__
 from ..benchmarks.timing import interleave
+from ..data.corpora import load_corpus
 from ..errors import origin
 from ..evaluation.predicting import predict_sentences
 from ..hub.record import RECORD, read_record
 from ..hub.several import deviation
 from .measures import RECORDED, WITHOUT_TRAINING, Reading, describe_corpus, look_up
-from .runs import Place, Run, paper_recipe, plan_run, read_corpora
+from .runs import Place, Run, paper_recipe, plan_run
 from .tables import Cell, Table, corpora_of
 
 OF_THE_CORPUS = ("types", "groups")  # where a corpus that stands in need not have all that is asked for
@@ -204,9 +205,10 @@ class Reproduction:
         figure.sources = [f"{file.relative_to(self.place.output).as_posix()}#{cell.measure}"]
 
     def _no_split(self, cell: Cell, split: str, instead: str) -> None:
-        corpus = read_corpora()[cell.corpus]["title"]
         where = self.place.source(cell.corpus)
-        self.remarks[f"{corpus}, as it lies in {where}, has no {split} split: {instead}."] = None
+        self.remarks[f"{load_corpus(cell.corpus).title}, as it lies in {where}, has no {split} split: {instead}."] = (
+            None
+        )
 
     def _file(self, name: str) -> Path:
         return self.place.output / "tables" / self.table.paper / f"{self.table.name}.{name}"

@@ -9,10 +9,9 @@ from data.corpus_formats import write_ere
 from data.test_readers_corpora import ONTONOTES, write_ace, written
 
 from hf_spanner import cli
-from hf_spanner.data.corpora import load_corpus
-from hf_spanner.reproduce.runs import read_corpora
+from hf_spanner.data.corpora import corpus_names, load_corpus
 
-LICENSED = sorted(name for name, about in read_corpora().items() if "needs" in about)
+LICENSED = [name for name in corpus_names() if load_corpus(name).needs]
 SPLITS = ("train", "validation", "test")
 CONLL = "-DOCSTART- -X- -X- O\n\nBonn NNP B-NP B-LOC\nbeat VBD O O\nNew NNP B-NP B-ORG\nYork NNP I-NP I-ORG\n\n"
 
