@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,55 @@ def test_ncbi_merges_its_kinds_of_disease(capsys, tmp_path):
         written(tmp_path / f"NCBI{split}set_corpus.txt", text)
     code, out = run(capsys, "ncbi", "--source", tmp_path)
     assert code == 0 and "2 entities (Disease 2)" in out
+
+
+def litbank_file(folder, name):
+    return written(folder / "entities" / "tsv" / f"{name}_brat.tsv", "Ann\tB-PER\tO\n.\tO\tO\n\n")
+
+
+def test_litbank_is_split_by_lists_whose_names_are_not_quite_its_files(capsys, tmp_path):
+    """The repository calls a document `32_herland_brat.tsv`, with or without that ending in lists."""
+    for name in ("105_persuasion", "32_herland", "4276_north_and_south"):
+        litbank_file(tmp_path / "litbank-1", name)
+    for source in (tmp_path, tmp_path / "litbank-1", tmp_path / "litbank-1" / "entities" / "tsv"):
+        code, out = run(capsys, "litbank", "--source", source, "--output", tmp_path / "out")
+        data = load_nested_ner(tmp_path / "out")
+        assert code == 0 and {split: part["doc_id"] for split, part in data.items()} == {
+            "train": ["105_persuasion"], "validation": ["32_herland"], "test": ["4276_north_and_south"],
+        }  # fmt: skip
+    lists = written(tmp_path / "lists" / "test.ids", "105_persuasion_brat.tsv\n").parent
+    code, out = run(capsys, "litbank", "--source", tmp_path / "litbank-1", "--splits", lists)
+    assert code == 0 and "test: 1 sentences" in out and "train: 2 sentences" in out
+
+
+NCBI = {split: f"NCBI{split}set_corpus" for split in ("train", "develop", "test")}
+
+
+def test_the_archives_of_a_corpus_may_lie_in_a_folder_as_they_were_downloaded(capsys, tmp_path):
+    for name in NCBI.values():
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr(f"{name}.txt", "9|t|Flu.\r\n9|a|\r\n9\t0\t3\tFlu\tModifier\tD1\r\n")
+            archive.writestr(f"__MACOSX/{name}.txt", "nothing that can be read")
+    code, out = run(capsys, "ncbi", "--source", tmp_path)
+    assert code == 0 and out.count("1 entities (Disease 1)") == 3 and "not as published" not in out
+
+
+def test_a_split_whose_file_is_missing_is_named_and_the_others_are_read(capsys, tmp_path):
+    for split in ("train", "test"):
+        written(tmp_path / f"{NCBI[split]}.txt", "9|t|Flu.\n9|a|\n9\t0\t3\tFlu\tModifier\tD1\n")
+    code, out = run(capsys, "ncbi", "--source", tmp_path)
+    assert code == 0 and "test: 1 sentences" in out and "entities (Disease 1)" in out
+    assert "holds no validation data, which is called NCBIdevelopset_corpus.txt: that split is left out." in out
+
+
+def test_a_folder_with_two_copies_is_not_read_as_one(capsys, tmp_path):
+    for copy in ("old", "new"):
+        for name in ("eng.train", "eng.testa", "eng.testb"):
+            written(tmp_path / copy / name, "Bonn B-LOC\n")
+    code, out = run(capsys, "conll03", "--source", tmp_path)
+    assert code == 2 and "holds 2 × eng.train (new/eng.train, old/eng.train): name the folder of one of them." in out
+    code, out = run(capsys, "conll03", "--source", tmp_path / "new")
+    assert code == 0 and "train: 1 sentences" in out
 
 
 def test_a_converted_copy_is_read_by_what_it_holds(capsys, tmp_path):
