@@ -97,7 +97,10 @@ class Reading:
 
 
 def look_up(content: Any, measure: str) -> Any:
-    """What stands at `section.key.key` in the content of the section; keys are matched whole, and may hold dots."""
+    """What stands at `section.key.key` in the content of the section; keys are matched whole, and may hold dots.
+
+    The score of nothing, neither in the gold nor found, is None: it is not 0.
+    """
     rest = measure.partition(".")[2]
     while rest:
         keys = (
@@ -107,6 +110,8 @@ def look_up(content: Any, measure: str) -> Any:
             names = ", ".join(map(str, content))[:200] if isinstance(content, dict) else repr(content)
             raise LookupError(f"{measure!r} is not there: {rest!r} is none of {names or 'nothing'}.")
         key = max(keys, key=len)
+        if key in ("precision", "recall", "f1") and content.get("support") == content.get("predicted") == 0:
+            return None
         content, rest = content[key], rest[len(key) + 1 :]
     return content
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from .measures import WITHOUT_TRAINING
-from .runner import Figure
+from .runner import NONE, Figure
 from .tables import Table
 
 
@@ -25,9 +25,14 @@ def markdown(table: Table, outcome: dict[str, Any]) -> str:
         for column in table.columns:
             cell = cells.get((row, column))
             shown += [cell["printed"] or "–" if cell else ""] if column in printed else []
-            shown.append(cell["ours"] if cell else "")
+            shown.append(_linked(cell["ours"]) if cell else "")
         lines.append(f"| {_cell(row)} | " + " | ".join(map(_cell, shown)) + " |")
     return "\n".join([*lines, *(f"\n{note}" for note in notes(table, outcome))])
+
+
+def _linked(ours: str) -> str:
+    """A picture as a link, from the folder of the tables of a paper."""
+    return f"[{PurePosixPath(ours).name}](../../{ours})" if ours.endswith(".png") else ours
 
 
 def _cell(text: Any) -> str:
@@ -51,6 +56,10 @@ def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
     if outcome["stand-ins"]:
         lines.append(f"Not at hand, the package's sample corpus stands in: {', '.join(outcome['stand-ins'])}.")
     lines += outcome["remarks"]
+    if any(cell["ours"] == NONE for cell in outcome["cells"]):
+        lines.append(
+            f"“{NONE}”: there is nothing that this would be a figure of, neither in the data nor among what was found."
+        )
     reasons = dict.fromkeys(cell["failed"] for cell in outcome["cells"] if "failed" in cell)
     return [*lines, *(f"Failed: {reason}" for reason in reasons)]
 

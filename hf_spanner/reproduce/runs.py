@@ -93,7 +93,7 @@ class Place:
         needs = f" It needs {about.needs}." if about.needs else ""
         where = "no --data-root is given" if folder is None else f"there is no folder {folder}"
         raise FileNotFoundError(
-            f"{about.title} is not at hand, {where}.{needs} `hf-spanner data {corpus}` says how to get it; "
+            f"{corpus} ({about.title}) is not at hand, {where}.{needs} `hf-spanner data {corpus}` says how to get it; "
             "--budget small runs without it."
         )
 

@@ -125,6 +125,10 @@ def make_table(paper: str, name: str, content: Mapping[str, Any]) -> Table:
             own = parts if measure is None else {**parts, "measure": measure}
             layers = [{key: content[key] for key in PARTS if key in content}, columns[column], own]
             cells.append(_cell(row, column, layers, figure, place))
+    there = {(cell.row, cell.column) for cell in cells}
+    for cell in cells:
+        if cell.minus is not None and (cell.minus, cell.column) not in there:
+            raise ValueError(f"{place}: row {cell.row!r} is minus {cell.minus!r}, which has no {cell.column}.")
     return Table(
         paper=paper,
         name=name,
