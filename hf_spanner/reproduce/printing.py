@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -95,8 +96,16 @@ ROOM = 40  # letters of the columns' names that stand beside each other in a pic
 AXES = {"f1": "F1", "relative": "relative speed", "by_epoch": "loss"}
 
 
+def _places(table: Table) -> dict[str, float]:
+    """Where a column stands: at its own number in a curve of numbers, else one beside the other."""
+    if table.kind == "curve":
+        with suppress(ValueError):
+            return {column: float(column) for column in table.columns}
+    return {column: float(place) for place, column in enumerate(table.columns)}
+
+
 def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
-    places = {column: place for place, column in enumerate(table.columns)}
+    places = _places(table)
     rows = [row for row in table.rows if any(figure.cell.row == row for figure in figures)]
     for number, row in enumerate(rows):
         colour, of_row = COLOURS[number % len(COLOURS)], [figure for figure in figures if figure.cell.row == row]
@@ -116,7 +125,9 @@ def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
         else:
             axes.errorbar(x, y, yerr=error, fmt="o-", color=colour, label=row, capsize=2)
     if axes.has_data() and not any(isinstance(v, list) for f in figures for v in f.values.values()):
-        axes.set_xticks(range(len(places)), list(places))
+        axes.set_xticks(list(places.values()), list(places))
+        if not any(figure.mean for figure in figures):
+            axes.set_ylim(0, 1)
         if sum(map(len, places)) > ROOM:
             axes.tick_params(axis="x", labelrotation=45)
     legend_above(axes)

@@ -171,6 +171,7 @@ def test_figures_without_a_scale_in_common_are_drawn_apart_and_hide_nothing():
     above, below = draw(table, figures).axes
     assert (above.get_ylabel(), below.get_ylabel()) == ("F1", "relative speed")
     assert {y for line in above.lines for y in line.get_ydata()} == {90.0}
+    assert {x for line in above.lines for x in line.get_xdata()} == {1.0, 5.0, 10.0}, "steps at their own places"
     assert {y for line in below.lines for y in line.get_ydata()} == {2.0}
     bundled = read_table("bundling", "figure5")
     (axes,) = draw(bundled, [Figure(cell, {1: 0.5}) for cell in bundled.cells]).axes
