@@ -128,6 +128,6 @@ def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
         axes.set_xticks(list(places.values()), list(places))
         if not any(figure.mean for figure in figures):
             axes.set_ylim(0, 1)
-        if sum(map(len, places)) > ROOM:
+        if max(map(len, places)) * len(places) > ROOM:  # each has as much room as the longest
             axes.tick_params(axis="x", labelrotation=45)
     legend_above(axes)

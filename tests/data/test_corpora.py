@@ -132,6 +132,8 @@ def test_cadec_has_texts_and_annotations_in_two_folders_and_is_split_by_a_list(c
     assert code == 0 and {split: len(part) for split, part in data.items()} == {"train": 1, "validation": 1, "test": 1}
     assert [e["mention"] for e in data["test"][0]["entities"]] == ["fragment:T1"] * 2
     assert sorted(path.name for path in (tmp_path / "cadec").iterdir()) == ["original", "text"]  # nothing was added
+    code, out = run(capsys, "cadec", "--source", tmp_path / "cadec" / "original", "--splits", lists)
+    assert code == 0 and "test: 1 sentences, 5 words, 2 entities (ADR 2)" in out
 
 
 def test_weibo_loses_the_places_of_characters_and_kinds_of_names(capsys, tmp_path):
@@ -207,6 +209,19 @@ def test_a_folder_with_two_copies_is_not_read_as_one(capsys, tmp_path):
     assert code == 2 and "holds 2 × eng.train (new/eng.train, old/eng.train): name the folder of one of them." in out
     code, out = run(capsys, "conll03", "--source", tmp_path / "new")
     assert code == 0 and "train: 1 sentences" in out
+
+
+def test_a_source_without_a_sentence_is_an_error(capsys, tmp_path):
+    for name in NCBI.values():
+        written(tmp_path / f"{name}.txt", "")
+    code, out = run(capsys, "ncbi", "--source", tmp_path, "--output", tmp_path / "out")
+    assert code == 2 and f"{tmp_path} holds no sentence of NCBI Disease." in out and not (tmp_path / "out").exists()
+
+
+def test_one_document_of_ace_may_be_the_source(capsys, tmp_path):
+    write_ace(tmp_path, "AFP_ENG_20030304.0250")
+    code, out = run(capsys, "ace05", "--source", tmp_path / "AFP_ENG_20030304.0250.apf.xml")
+    assert code == 0 and "train: 4 sentences, 18 words, 6 entities" in out
 
 
 def test_a_converted_copy_is_read_by_what_it_holds(capsys, tmp_path):

@@ -57,6 +57,8 @@ def prepare(
         say(f"{folder} is not as published ({_patterns(corpus)}): it is read by what its files hold and are called.")
         described = dataclasses.replace(corpus, format=None, options={}, cut_from_words=None, document_per_file=False)
         parts = {split: _read(described, [path], work, say) for split, path in find_splits(folder).items()}
+    if not any(parts.values()):
+        raise ValueError(f"{source} holds no sentence of {corpus.title}.")
     rule = {"documents": read_split_lists(Path(splits))} if splits is not None else corpus.split
     whole = parts.pop(ALL, None) or (parts.pop("train") if set(parts) == {"train"} and rule else None)
     if whole is not None:
@@ -109,13 +111,13 @@ def _files(corpus: Corpus, source: Path, say: Say) -> dict[str, list[Path]]:
 
 
 def _matching(source: Path, patterns: Iterable[str], format: str | None) -> list[Path]:
-    """What the first of the patterns that fits anything fits, anywhere below a folder; "." is the folder itself, if it
-    holds such files. One name is one file: where several have it, nobody can tell which is meant."""
+    """What the first of the patterns that fits anything fits, anywhere below a folder; "." is the source itself, if it
+    is of the format. One name is one file: where several have it, nobody can tell which is meant."""
     for pattern in patterns:
-        if source.is_file():
-            found = [source] if source.match(pattern) else []
-        elif pattern == ".":
+        if pattern == ".":
             found = [source] if (decide_format(source) or ("",))[0] == format else []
+        elif source.is_file():
+            found = [source] if source.match(pattern) else []
         else:
             found = [path for path in sorted(source.rglob(pattern)) if _is_data(path, source, format)]
         if len(found) > 1 and "*" not in pattern:
