@@ -1,11 +1,13 @@
 """The papers' corpora: descriptions that hold together, and from a source to splits in our form."""
 
 import json
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from data.published import PUBLISHED
 from data.test_readers_corpora import GENIA, ONTONOTES, write_ace, written
 from hub_server import Hub
 
@@ -48,6 +50,45 @@ def test_a_description_names_what_exists(corpus):
         assert printed.overlap in {None, *OVERLAPS}
         assert all(figures.keys() <= FIGURES.keys() for figures in printed.parts.values())
     assert all(len(file.sha256) == 64 for file in corpus.download if file.sha256)
+
+
+def prepared(name, source, lists, work):
+    """What `hf-spanner data` would write: words and entities of every split."""
+    work.mkdir()
+    splits = prepare(load_corpus(name), source, work, str, *lists[1:])
+    return {split: [(s["tokens"], s["entities"]) for s in part] for split, part in splits.items()}
+
+
+@pytest.mark.parametrize("name", corpus_names())
+def test_a_corpus_as_published_is_found_and_read_alike_however_it_lies_there(name, tmp_path):
+    folder = tmp_path / "download" / "corpus"
+    folder.mkdir(parents=True)
+    lists = PUBLISHED[name](folder, name)
+    plain = prepared(name, folder, lists, tmp_path / "plain")
+    assert all(plain.values()) and any(entities for _, entities in plain["train"])
+    archive = shutil.make_archive(str(tmp_path / "packed" / "corpus"), "zip", folder)
+    (subfolder,) = [p for p in folder.iterdir() if p.is_dir() and p.name != "text"] or [folder]
+    places = {"parent": folder.parent, "archive": archive, "its folder": Path(archive).parent, "below": subfolder}
+    for place, source in places.items():
+        assert prepared(name, source, lists, tmp_path / place) == plain, place
+    for changed, (old, new) in {"Windows": (b"\n", b"\r\n"), "mark": (b"", b"\xef\xbb\xbf")}.items():
+        copy = shutil.copytree(folder, tmp_path / f"{changed} copy")
+        for file in (path for path in copy.rglob("*") if path.is_file()):
+            file.write_bytes(file.read_bytes().replace(old, new) if old else new + file.read_bytes())
+        assert prepared(name, copy, lists, tmp_path / changed) == plain, changed
+
+
+@pytest.mark.parametrize("name", corpus_names())
+def test_a_corpus_in_another_encoding_is_refused_in_a_sentence(name, tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    lists = PUBLISHED[name](folder, name)
+    for file in (path for path in folder.rglob("*") if path.is_file()):
+        file.write_bytes(file.read_text(encoding="utf-8", errors="replace").encode("utf-16"))
+    with pytest.raises(
+        ValueError, match=r"is not UTF-8 .*; convert|broken XML .*; correct it, or convert it to UTF-8"
+    ):
+        prepared(name, folder, lists, tmp_path / "work")
 
 
 def test_split_lists_name_every_document_once():
