@@ -270,6 +270,9 @@ def test_a_converted_copy_is_read_by_what_it_holds(capsys, tmp_path):
         lines([(text, {"doc_id": split})], tmp_path / f"{split}.jsonl")
     code, out = run(capsys, "scierc", "--source", tmp_path)
     assert code == 0 and "is not as published (" in out and "validation: 1 sentences, 2 words" in out
+    with zipfile.ZipFile(tmp_path / "papers.zip", "w") as archive:
+        archive.writestr("train.txt", "something else, which is no data")
+    assert run(capsys, "scierc", "--source", tmp_path) == (code, out), "an archive beside it is no matter"
 
 
 def test_downloading_is_asked_for_and_comes_from_where_the_description_says(capsys, tmp_path, monkeypatch):

@@ -49,8 +49,7 @@ def prepare(
     if not files and (packed := _archives(folder)):  # such as the three of NCBI Disease
         for archive in packed:
             unpack(archive, work / "source" / archive.name)
-        folder = work / "source"
-        files = _files(corpus, folder, say)
+        files = _files(corpus, work / "source", say)
     if files:
         parts = {split: _read(corpus, found, work, say) for split, found in files.items()}
     else:
