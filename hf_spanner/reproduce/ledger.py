@@ -89,7 +89,6 @@ def ledger_text(output: Path, data_root: Path | None = None, paper: str | None =
     )
     for corpus in map(load_corpus, dict.fromkeys(corpus for row in rows for corpus in row.needs())):
         if corpus.needs:
-            tried = "the reader was tried on files made to the format"
-            lines.append(f"- {corpus.name}: {corpus.title} needs {corpus.needs}; {tried}.")
+            lines.append(f"- {corpus.name} needs {corpus.needs}; its reader was tried on files made to the format.")
     lines.append("`--budget small` makes every row without them, on the package's sample corpus.")
     return "\n".join(lines)
