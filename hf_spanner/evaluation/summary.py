@@ -157,7 +157,7 @@ def compare_mentions(
     summaries = {name: summarise_mentions(m, copies, train, labels, resamples, lengths) for name, m in pooled.items()}
     counts = {name: [SentenceCounts.of(run, len(sentences)) for run in runs] for name, runs in systems.items()}
     if number == 1:
-        tests = {name: compare_systems(*counts[baseline], *counts[name], resamples) for name in others}
+        tests = {name: compare_systems(counts[baseline][0], counts[name][0], resamples) for name in others}
     else:
         tests = {name: compare_runs(counts[baseline], counts[name], resamples) for name in others}
         for name, summary in summaries.items():
