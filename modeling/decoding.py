@@ -317,7 +317,7 @@ def softmax(logits: Any) -> Any:
     return powers / powers.sum(-1)[..., None]
 
 
-def _array(values: Sequence[float], like: Any) -> Any:
+def _array(values: Sequence[float] | Sequence[Sequence[float]], like: Any) -> Any:
     if hasattr(like, "new_tensor"):
         return like.new_tensor(values)
     return library_of(like).array(values, like.dtype)

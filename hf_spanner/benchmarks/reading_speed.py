@@ -13,10 +13,9 @@ from ..auto import APPROACHES, AutoModelForNestedNer
 from ..evaluation.predicting import predict_sentences
 from ..loading import load_tokenizer, pipeline
 from ..modeling.reading import Reader
-from ..modeling.words import split_words
 from .timing import interleave
 
-COUNTS = ("seeds a sentence", "share kept", "share labelled")
+COUNTS = ("seeds a sentence", "share kept", "share labelled", "kept an entity")
 FLOORS = {"bare": "share of the bare encoder", "bare-sorted": "share of the bare encoder, sorted"}
 
 
@@ -39,22 +38,26 @@ def sorted_by_length(tokenizer, texts: Sequence[str]) -> list[str]:
     return sorted(texts, key=lambda text: len(tokenizer(text)["input_ids"]), reverse=True)
 
 
-def count_spans(model, tokenizer, texts: Sequence[str], batch_size: int = 32) -> dict[str, float | None]:
-    """Spans that a model proposes for a sentence, on average, and the shares that its filter keeps and it labels.
+def count_spans(
+    model, tokenizer, sentences: Sequence[Mapping[str, Any]], batch_size: int = 32
+) -> dict[str, float | None]:
+    """Spans that a model proposes for a sentence, on average, the shares that its filter keeps and it labels, and how
+    many it keeps for each gold entity.
 
-    All are None for an approach that has no list of proposals.
+    Sentences are read as an evaluation reads them, in their own words. All figures are None for an approach that has
+    no list of proposals, the last one if there is no entity.
     """
-    words = ([text[start:end] for start, end in split_words(text, model.config.word_splitter)] for text in texts)
     reader = Reader(model, tokenizer)
     seeds = kept = labelled = 0
-    for _, output in reader.run([reader.cut(text) for text in words], batch_size):
+    for _, output in reader.run(reader.cut_sentences(sentences), batch_size):
         if "num_seeds" not in output:
             return dict.fromkeys(COUNTS)
         seeds += output.num_seeds.sum().item()
         kept += output.num_kept.sum().item()
         labelled += (output.spans[..., 0] >= 0).sum().item()
-    total = max(seeds, 1)
-    return dict(zip(COUNTS, (seeds / max(len(texts), 1), kept / total, labelled / total), strict=True))
+    total, entities = max(seeds, 1), sum(len(sentence.get("entities", ())) for sentence in sentences)
+    figures = (seeds / max(len(sentences), 1), kept / total, labelled / total, kept / entities if entities else None)
+    return dict(zip(COUNTS, figures, strict=True))
 
 
 def compare_speed(
@@ -78,7 +81,7 @@ def compare_speed(
             spans[name] = dict.fromkeys(COUNTS)
             candidates[f"{name}/pipeline"] = partial(predict_sentences, model, tokenizer, sentences, batch_size)
         else:
-            spans[name] = count_spans(model, tokenizer, texts, batch_size)
+            spans[name] = count_spans(model, tokenizer, sentences, batch_size)
             candidates[f"{name}/pipeline"] = partial(pipeline(model, tokenizer), texts, batch_size=batch_size)
         if model.config.encoder_config is None or not floors:
             continue

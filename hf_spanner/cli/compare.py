@@ -8,7 +8,7 @@ from .. import __version__
 from ..data.splits import load_split
 from ..evaluation import System, list_mentions
 from ..evaluation.mentions import Mention
-from ..evaluation.summary import compare_runs_mentions, pool_runs
+from ..evaluation.summary import compare_mentions, pool_runs
 from ..loading import load_config
 from ..report import comparison_markdown, comparison_page
 from ..report.several import verdicts
@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
             runs[name].append(list_mentions(system.predict(sentences, args.batch_size, kinds), gold))
             if args.representations and name not in described:  # of several runs, the first
                 described[name] = system.represent(sentences)
-    comparison = compare_runs_mentions(runs, sentences, train, resamples=args.resamples, lengths=lengths)
+    comparison = compare_mentions(runs, sentences, train, resamples=args.resamples, lengths=lengths)
     mentions = {name: pool_runs(each, len(sentences)) for name, each in runs.items()}
     sentences = sentences * len(next(iter(runs.values())))
     for name, figures in described.items():

@@ -210,7 +210,7 @@ def find_splits(source: str | Path, format: str | None = None, splits: Splits | 
         there = ", ".join(sorted(entry.name for entry in source.iterdir())[:10]) or "nothing"
         raise ValueError(
             f"{source} holds no file that is named after a split (train, validation or dev, test); found {there}. "
-            "Pass splits={'train': 'file name', ...}, or load it with datasets.load_dataset and pass the result."
+            "Call the files so, or in Python pass splits={'train': 'file name', ...} or what load_dataset returns."
         )
     return _choose_splits(splits, found, str(source))
 

@@ -126,39 +126,52 @@ def compare(
         every group (Table 6 of Ji et al., 2022) and for the error rates (Table 7); `only`, the gold entities that
         exactly one system finds, and `by_all` and `by_none`, how many all or none find.
     """
-    if len(systems) < 2:
-        raise ValueError(f"A comparison needs at least two systems, not {list(systems)}.")
     gold = [sentence["entities"] for sentence in sentences]
-    mentions = {name: list_mentions(found, gold) for name, found in systems.items()}
+    mentions = {name: [list_mentions(found, gold)] for name, found in systems.items()}
     return compare_mentions(mentions, sentences, train, labels, resamples, lengths)
 
 
 def compare_mentions(
-    mentions: Mapping[str, Sequence[Mention]],
+    systems: Mapping[str, Sequence[Sequence[Mention]]],
     sentences: Sentences,
     train: Sentences | None = None,
     labels: Iterable[str] | None = None,
     resamples: int = 10_000,
     lengths: Bins = LENGTH,
 ) -> dict[str, Any]:
-    """What [`compare`] returns, from mentions."""
+    """What [`compare`] returns, of systems trained once or several times: the mentions of each of their runs.
+
+    Of several runs counts and groups are of all together, every sentence counting once for each. The tests, and the
+    intervals of F1, are about the means of the runs (see `compare_runs`), whose F1 are in `runs` of each summary.
+    """
+    if len(systems) < 2:
+        raise ValueError(f"A comparison needs at least two systems, not {list(systems)}.")
+    baseline, *others = systems
+    number = len(systems[baseline])
+    if any(len(runs) != number for runs in systems.values()):
+        told = ", ".join(f"{name} {len(runs)}" for name, runs in systems.items())
+        raise ValueError(f"The systems have different numbers of runs ({told}): name as many of each.")
     labels = None if labels is None else list(labels)
-    summaries = {
-        name: summarise_mentions(m, sentences, train, labels, resamples, lengths) for name, m in mentions.items()
-    }
-    counts = {name: SentenceCounts.of(m, len(sentences)) for name, m in mentions.items()}
-    baseline, *others = mentions
-    tests = {name: compare_systems(counts[baseline], counts[name], resamples) for name in others}
+    copies = [*sentences] * number
+    pooled = {name: pool_runs(runs, len(sentences)) for name, runs in systems.items()}
+    summaries = {name: summarise_mentions(m, copies, train, labels, resamples, lengths) for name, m in pooled.items()}
+    counts = {name: [SentenceCounts.of(run, len(sentences)) for run in runs] for name, runs in systems.items()}
+    if number == 1:
+        tests = {name: compare_systems(counts[baseline][0], counts[name][0], resamples) for name in others}
+    else:
+        tests = {name: compare_runs(counts[baseline], counts[name], resamples) for name in others}
+        for name, summary in summaries.items():
+            _tell_of_runs(summary, counts[name], resamples)
     if len(others) > 1:
-        adjusted = holm([test["p_randomisation"] for test in tests.values()])
+        adjusted = holm([test["p_randomisation" if number == 1 else "p_bootstrap"] for test in tests.values()])
         for test, p in zip(tests.values(), adjusted, strict=True):
             test["p_holm"] = p
-    found = found_by(mentions)
+    found = found_by(pooled)
     only = {
         name: [
             dict(zip(("sentence", "start", "end", "label"), key, strict=True)) for key in found if found[key] == [name]
         ]
-        for name in mentions
+        for name in pooled
     }
     return {
         "baseline": baseline,
@@ -166,50 +179,21 @@ def compare_mentions(
         "tests": tests,
         "differences": {name: _differences(summaries[baseline], summaries[name]) for name in others},
         "only": only,
-        "by_all": sum(len(names) == len(mentions) for names in found.values()),
+        "by_all": sum(len(names) == len(pooled) for names in found.values()),
         "by_none": sum(not names for names in found.values()),
     }
 
 
-def compare_runs_mentions(
-    runs: Mapping[str, Sequence[Sequence[Mention]]],
-    sentences: Sentences,
-    train: Sentences | None = None,
-    labels: Iterable[str] | None = None,
-    resamples: int = 10_000,
-    lengths: Bins = LENGTH,
-) -> dict[str, Any]:
-    """What [`compare`] returns, of systems that were trained several times: the mentions of each of their runs.
-
-    Counts and groups are of all runs together, every sentence counting once for each. The tests, and the intervals of
-    F1, are about the means of the runs (see `compare_runs`), whose F1 are in `runs` of each system's summary.
-    """
-    numbers = {name: len(each) for name, each in runs.items()}
-    count = next(iter(numbers.values()))
-    if set(numbers.values()) != {count}:
-        told = ", ".join(f"{name} {number}" for name, number in numbers.items())
-        raise ValueError(f"The systems have different numbers of runs ({told}): name as many of each.")
-    pooled = {name: pool_runs(each, len(sentences)) for name, each in runs.items()}
-    comparison = compare_mentions(pooled, [*sentences] * count, train, labels, resamples, lengths)
-    if count == 1:
-        return comparison
-    counts = {name: [SentenceCounts.of(run, len(sentences)) for run in each] for name, each in runs.items()}
-    baseline, *others = runs
-    comparison["tests"] = {name: compare_runs(counts[baseline], counts[name], resamples) for name in others}
-    if len(others) > 1:
-        adjusted = holm([test["p_bootstrap"] for test in comparison["tests"].values()])
-        for test, p in zip(comparison["tests"].values(), adjusted, strict=True):
-            test["p_holm"] = p
-    for name, summary in comparison["systems"].items():
-        f1 = [float(f1_of(*map(sum, run))) for run in counts[name]]
-        summary["runs"] = f1
-        summary["f1_interval"] = list(bootstrap_runs(counts[name], resamples))
-        summary["notes"].insert(
-            0,
-            f"F1 of {count} runs: {statistics.mean(f1):.4f} ± {statistics.stdev(f1):.4f} (mean ± standard deviation); "
-            "all counts are of the runs together.",
-        )
-    return comparison
+def _tell_of_runs(summary: dict[str, Any], runs: Sequence[SentenceCounts], resamples: int) -> None:
+    """The F1 of each run, their interval in place of the pooled one, and a note of both."""
+    f1 = [float(f1_of(*map(sum, run))) for run in runs]
+    summary["runs"] = f1
+    summary["f1_interval"] = list(bootstrap_runs(runs, resamples))
+    summary["notes"].insert(
+        0,
+        f"F1 of {len(runs)} runs: {statistics.mean(f1):.4f} ± {statistics.stdev(f1):.4f} (mean ± standard deviation); "
+        "all counts are of the runs together.",
+    )
 
 
 def pool_runs(runs: Iterable[Sequence[Mention]], sentences: int) -> list[Mention]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from .runs import read_corpora
+from ..data.corpora import load_corpus
 from .tables import PAPERS, corpora_of, read_table
 
 FILE = Path(__file__).resolve().parent / "ledger.yaml"
@@ -73,7 +73,7 @@ def _made(file: Path) -> str:
 def ledger_text(output: Path, data_root: Path | None = None, paper: str | None = None) -> str:
     """The ledger as Markdown: a table for each paper, and what its corpora need that are not free."""
     rows = [row for row in read_ledger() if paper in (None, row.paper)]
-    corpora, lines = read_corpora(), []
+    lines: list[str] = []
     for name in PAPERS:
         if not (mine := [row for row in rows if row.paper == name]):
             continue
@@ -87,11 +87,8 @@ def ledger_text(output: Path, data_root: Path | None = None, paper: str | None =
     lines.append(
         f"{len(rows)} rows, {drawings} of them drawings. A corpus lies in DATA_ROOT/NAME. Those that are not free:"
     )
-    needed = dict.fromkeys(corpus for row in rows for corpus in row.needs() if "needs" in corpora[corpus])
-    for corpus in needed:
-        lines.append(
-            f"- {corpus}: {corpora[corpus]['title']} needs {corpora[corpus]['needs']}; the reader was tried on files "
-            "made to the format."
-        )
+    for corpus in map(load_corpus, dict.fromkeys(corpus for row in rows for corpus in row.needs())):
+        if corpus.needs:
+            lines.append(f"- {corpus.name} needs {corpus.needs}; its reader was tried on files made to the format.")
     lines.append("`--budget small` makes every row without them, on the package's sample corpus.")
     return "\n".join(lines)

@@ -97,7 +97,10 @@ class Reading:
 
 
 def look_up(content: Any, measure: str) -> Any:
-    """What stands at `section.key.key` in the content of the section; keys are matched whole, and may hold dots."""
+    """What stands at `section.key.key` in the content of the section; keys are matched whole, and may hold dots.
+
+    The score of nothing, neither in the gold nor found, is None: it is not 0.
+    """
     rest = measure.partition(".")[2]
     while rest:
         keys = (
@@ -107,6 +110,8 @@ def look_up(content: Any, measure: str) -> Any:
             names = ", ".join(map(str, content))[:200] if isinstance(content, dict) else repr(content)
             raise LookupError(f"{measure!r} is not there: {rest!r} is none of {names or 'nothing'}.")
         key = max(keys, key=len)
+        if key in ("precision", "recall", "f1") and content.get("support") == content.get("predicted") == 0:
+            return None
         content, rest = content[key], rest[len(key) + 1 :]
     return content
 
@@ -190,8 +195,8 @@ def _known(reading: Reading) -> list[Any]:
     return [{**s, "entities": [e for e in s["entities"] if e["label"] in labels]} for s in reading.sentences]
 
 
-def _proposals(reading: Reading) -> dict[str, Any]:
-    return count_spans(*reading.loaded, [" ".join(sentence["tokens"]) for sentence in reading.sentences])
+def _filter(reading: Reading) -> dict[str, Any]:
+    return count_spans(*reading.loaded, reading.sentences)
 
 
 def _unseen(reading: Reading) -> dict[str, Any]:
@@ -229,7 +234,7 @@ SECTIONS: dict[str, Callable[[Reading], dict[str, Any]]] = {
     "cases": _cases,
     "representations": _representations,
     "probabilities": _probabilities,
-    "proposals": _proposals,
+    "filter": _filter,
     "unseen": _unseen,
     "pca": _picture("pca"),
     "violin": _picture("violin"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..analysis.figures import COLOURS, legend_above, new_figure, save_figure
 from .measures import WITHOUT_TRAINING
-from .runner import Figure
+from .runner import NONE, Figure
 from .tables import Table
 
 
@@ -25,9 +26,14 @@ def markdown(table: Table, outcome: dict[str, Any]) -> str:
         for column in table.columns:
             cell = cells.get((row, column))
             shown += [cell["printed"] or "–" if cell else ""] if column in printed else []
-            shown.append(cell["ours"] if cell else "")
+            shown.append(_linked(cell["ours"]) if cell else "")
         lines.append(f"| {_cell(row)} | " + " | ".join(map(_cell, shown)) + " |")
     return "\n".join([*lines, *(f"\n{note}" for note in notes(table, outcome))])
+
+
+def _linked(ours: str) -> str:
+    """A picture as a link, from the folder of the tables of a paper."""
+    return f"[{PurePosixPath(ours).name}](../../{ours})" if ours.endswith(".png") else ours
 
 
 def _cell(text: Any) -> str:
@@ -51,6 +57,10 @@ def notes(table: Table, outcome: dict[str, Any]) -> list[str]:
     if outcome["stand-ins"]:
         lines.append(f"Not at hand, the package's sample corpus stands in: {', '.join(outcome['stand-ins'])}.")
     lines += outcome["remarks"]
+    if any(cell["ours"] == NONE for cell in outcome["cells"]):
+        lines.append(
+            f"“{NONE}”: there is nothing that this would be a figure of, neither in the data nor among what was found."
+        )
     reasons = dict.fromkeys(cell["failed"] for cell in outcome["cells"] if "failed" in cell)
     return [*lines, *(f"Failed: {reason}" for reason in reasons)]
 
@@ -86,8 +96,16 @@ ROOM = 40  # letters of the columns' names that stand beside each other in a pic
 AXES = {"f1": "F1", "relative": "relative speed", "by_epoch": "loss"}
 
 
+def _places(table: Table) -> dict[str, float]:
+    """Where a column stands: at its own number in a curve of numbers, else one beside the other."""
+    if table.kind == "curve":
+        with suppress(ValueError):
+            return {column: float(column) for column in table.columns}
+    return {column: float(place) for place, column in enumerate(table.columns)}
+
+
 def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
-    places = {column: place for place, column in enumerate(table.columns)}
+    places = _places(table)
     rows = [row for row in table.rows if any(figure.cell.row == row for figure in figures)]
     for number, row in enumerate(rows):
         colour, of_row = COLOURS[number % len(COLOURS)], [figure for figure in figures if figure.cell.row == row]
@@ -107,7 +125,9 @@ def _panel(axes: Any, table: Table, figures: Sequence[Figure]) -> None:
         else:
             axes.errorbar(x, y, yerr=error, fmt="o-", color=colour, label=row, capsize=2)
     if axes.has_data() and not any(isinstance(v, list) for f in figures for v in f.values.values()):
-        axes.set_xticks(range(len(places)), list(places))
-        if sum(map(len, places)) > ROOM:
+        axes.set_xticks(list(places.values()), list(places))
+        if not any(figure.mean for figure in figures):
+            axes.set_ylim(0, 1)
+        if max(map(len, places)) * len(places) > ROOM:  # each has as much room as the longest
             axes.tick_params(axis="x", labelrotation=45)
     legend_above(axes)

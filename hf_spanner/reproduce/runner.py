@@ -19,11 +19,12 @@ from ..evaluation.predicting import predict_sentences
 from ..hub.record import RECORD, read_record
 from ..hub.several import deviation
 from .measures import RECORDED, WITHOUT_TRAINING, Reading, describe_corpus, look_up
-from .runs import Place, Run, paper_recipe, plan_run, read_corpora
+from .runs import Place, Run, paper_recipe, plan_run
 from .tables import Cell, Table, corpora_of
 
 OF_THE_CORPUS = ("types", "groups")  # where a corpus that stands in need not have all that is asked for
 SPLITS = ("train", "validation", "test")
+NONE = "none"  # where there is nothing to have a score
 SPEED = "speed"  # a section of the whole table: its systems read in turns
 
 
@@ -57,7 +58,7 @@ class Figure:
             others = [value for value in self.values.values() if value is not None]
             if others and isinstance(others[0], list):  # a curve, which is drawn
                 return f"{others[0][0][1]:.{self.cell.digits}f} to {others[0][-1][1]:.{self.cell.digits}f}"
-            return "failed" if self.failed else str(others[0]) if others else "none"
+            return "failed" if self.failed else str(others[0]) if others else NONE
         form = "g" if self.cell.digits is None else f",.{self.cell.digits}f"
         return f"{self.mean:{form}}" + ("" if self.deviation is None else f" ± {self.deviation:{form}}")
 
@@ -138,7 +139,9 @@ class Reproduction:
         whole = {key: dict(figure.values) for key, figure in figures.items()}
         for (_, column), figure in figures.items():
             if figure.cell.minus is not None:
-                _subtract(figure, whole.get((figure.cell.minus, column)))
+                other = (figure.cell.minus, column)
+                figure.failed = figure.failed or figures[other].failed
+                _subtract(figure, whole[other])
         return list(figures.values())
 
     def _figure(self, cell: Cell) -> Figure:
@@ -204,9 +207,8 @@ class Reproduction:
         figure.sources = [f"{file.relative_to(self.place.output).as_posix()}#{cell.measure}"]
 
     def _no_split(self, cell: Cell, split: str, instead: str) -> None:
-        corpus = read_corpora()[cell.corpus]["title"]
         where = self.place.source(cell.corpus)
-        self.remarks[f"{corpus}, as it lies in {where}, has no {split} split: {instead}."] = None
+        self.remarks[f"{cell.corpus}, as it lies in {where}, has no {split} split: {instead}."] = None
 
     def _file(self, name: str) -> Path:
         return self.place.output / "tables" / self.table.paper / f"{self.table.name}.{name}"
@@ -279,10 +281,10 @@ def _read_together(cell: Cell) -> tuple[str, ...]:
     return cell.corpus, str(cell.recipe), str(sorted(cell.settings.items(), key=str)), str(cell.evaluate), cell.split
 
 
-def _subtract(figure: Figure, other: Mapping[int, Any] | None) -> None:
-    """Seed by seed."""
-    both = {seed: (value, (other or {}).get(seed)) for seed, value in figure.values.items()}
-    figure.values = {seed: a - b for seed, (a, b) in both.items() if a is not None and b is not None}
+def _subtract(figure: Figure, other: Mapping[int, Any]) -> None:
+    """Seed by seed; None where either has nothing."""
+    both = {seed: (value, other.get(seed)) for seed, value in figure.values.items()}
+    figure.values = {seed: None if a is None or b is None else a - b for seed, (a, b) in both.items()}
 
 
 def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +21,7 @@ from transformers import AutoConfig
 from ..auto import approach
 from ..benchmarks.sweep import draw
 from ..building.toy import make_toy_encoder
+from ..data.corpora import corpus_names, load_corpus
 from ..data.loading import load_nested_ner
 from ..default import folder_of
 from ..hub.record import RECORD
@@ -62,17 +62,8 @@ class Budget:
 
 def read_budgets() -> dict[str, Budget]:
     """The budgets by name."""
-    return {name: Budget(name, **_tuples(parts)) for name, parts in _read("budgets.yaml").items()}
-
-
-def read_corpora() -> dict[str, dict[str, str]]:
-    """The papers' corpora: `title`, and `needs` of those that are not free."""
-    return _read("corpora.yaml")
-
-
-@cache
-def _read(name: str) -> Any:
-    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    content = yaml.safe_load((HERE / "budgets.yaml").read_text(encoding="utf-8"))
+    return {name: Budget(name, **_tuples(parts)) for name, parts in content.items()}
 
 
 def _tuples(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,11 +89,11 @@ class Place:
             return str(folder)
         if self.budget.name == "small":
             return SAMPLE
-        about = read_corpora()[corpus]
-        needs = f" It needs {about['needs']}." if "needs" in about else ""
+        about = load_corpus(corpus)
+        needs = f" It needs {about.needs}." if about.needs else ""
         where = "no --data-root is given" if folder is None else f"there is no folder {folder}"
         raise FileNotFoundError(
-            f"{about['title']} is not at hand, {where}.{needs} `hf-spanner data {corpus}` says how to get it; "
+            f"{corpus} ({about.title}) is not at hand, {where}.{needs} `hf-spanner data {corpus}` says how to get it; "
             "--budget small runs without it."
         )
 
@@ -247,8 +238,8 @@ def _of_corpus(settings: Mapping[str, Any], corpus: str) -> dict[str, Any]:
     ours = {}
     for name, value in sorted(settings.items(), key=lambda item: "/" in item[0]):
         of, _, key = name.rpartition("/")
-        if of and of not in read_corpora():
-            raise ValueError(f"--set {name}: there is no corpus {of!r}: choose from {', '.join(read_corpora())}.")
+        if of and of not in corpus_names():
+            raise ValueError(f"--set {name}: there is no corpus {of!r}: choose from {', '.join(corpus_names())}.")
         if of in ("", corpus):
             ours[key] = value
     return ours

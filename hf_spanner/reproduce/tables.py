@@ -6,8 +6,8 @@ column and at its row, and is taken in this order, the row's last:
 - `corpus`, `recipe` (`{corpus}` stands for the corpus), `settings` (of the training, on top of the recipe's);
 - `evaluate`: how the trained model reads, such as `{head: seq}` or `{num_steps: 1}`; `split`, if not test;
 - `measure`: where the figure stands among all that is measured of a run, such as `scores.f1` or
-  `groups.nesting.nested.f1` (see `measures.py`; `{row}` and `{column}` stand for their names); `times` and `digits`:
-  how the paper prints it;
+  `groups.nesting.nested.f1` (see `measures.py`; `{row}` and `{column}` stand for their names; of a row it may be a
+  list, one for each of its columns); `times` and `digits`: how the paper prints it;
 - `minus`: the row that is subtracted, where the paper shows differences.
 
 `printed` of a row are the paper's own figures, one for each of its columns; null where our copy of the paper lacks
@@ -116,9 +116,19 @@ def make_table(paper: str, name: str, content: Mapping[str, Any]) -> Table:
         printed = parts.pop("printed", None) or [None] * len(chosen)
         if len(printed) != len(chosen) or not columns.keys() >= set(chosen):
             raise ValueError(f"{place}: row {row!r} prints {len(printed)} figures for the columns {chosen}.")
-        for column, figure in zip(chosen, printed, strict=True):
-            layers = [{key: content[key] for key in PARTS if key in content}, columns[column], parts]
+        measures = parts.pop("measure", None)
+        if not isinstance(measures, list):
+            measures = [measures] * len(chosen)
+        if len(measures) != len(chosen):
+            raise ValueError(f"{place}: row {row!r} has {len(measures)} measures for the columns {chosen}.")
+        for column, figure, measure in zip(chosen, printed, measures, strict=True):
+            own = parts if measure is None else {**parts, "measure": measure}
+            layers = [{key: content[key] for key in PARTS if key in content}, columns[column], own]
             cells.append(_cell(row, column, layers, figure, place))
+    there = {(cell.row, cell.column) for cell in cells}
+    for cell in cells:
+        if cell.minus is not None and (cell.minus, cell.column) not in there:
+            raise ValueError(f"{place}: row {cell.row!r} is minus {cell.minus!r}, which has no {cell.column}.")
     return Table(
         paper=paper,
         name=name,

@@ -31,14 +31,17 @@ def test_speed_is_relative_to_the_first_model_and_to_the_encoder_where_there_is_
     assert without["speed relative to span_ner"] == 1.0 and without["share of the bare encoder"] is None
 
 
-def test_what_a_filter_keeps_is_counted(tokenizer):
+def test_what_a_filter_keeps_is_counted_in_the_words_of_the_corpus(tokenizer):
     model = {row.name: row for row in ROWS}["locate_and_label"].make(tokenizer, max_span_length=3)
-    texts = [" ".join(SENTENCE["tokens"]), "London"]  # 5 + 4 + 3 and 1 seeds
-    counts = count_spans(model, tokenizer, texts, batch_size=1)
+    sentences = [SENTENCE, {"tokens": ["New-York/London"], "entities": []}]  # 5 + 4 + 3 and 1 seeds
+    counts = count_spans(model, tokenizer, sentences, batch_size=1)
     assert counts["seeds a sentence"] == 13 / 2 and 0 <= counts["share labelled"] <= counts["share kept"] <= 1
     model.config.filter_threshold = 0.0
-    assert count_spans(model, tokenizer, texts)["share kept"] == 1
-    assert set(count_spans({r.name: r for r in ROWS}["span_ner"].make(tokenizer), tokenizer, texts).values()) == {None}
+    counts = count_spans(model, tokenizer, sentences)
+    assert counts["share kept"] == 1 and counts["kept an entity"] == 13
+    assert count_spans(model, tokenizer, sentences[1:])["kept an entity"] is None
+    other = {row.name: row for row in ROWS}["span_ner"].make(tokenizer)
+    assert set(count_spans(other, tokenizer, sentences).values()) == {None}
 
 
 def test_training_speed_is_relative_to_the_first_model(models):

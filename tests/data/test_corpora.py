@@ -1,10 +1,13 @@
 """The papers' corpora: descriptions that hold together, and from a source to splits in our form."""
 
 import json
+import shutil
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
+from data.published import PUBLISHED
 from data.test_readers_corpora import GENIA, ONTONOTES, write_ace, written
 from hub_server import Hub
 
@@ -47,6 +50,45 @@ def test_a_description_names_what_exists(corpus):
         assert printed.overlap in {None, *OVERLAPS}
         assert all(figures.keys() <= FIGURES.keys() for figures in printed.parts.values())
     assert all(len(file.sha256) == 64 for file in corpus.download if file.sha256)
+
+
+def prepared(name, source, lists, work):
+    """What `hf-spanner data` would write: words and entities of every split."""
+    work.mkdir()
+    splits = prepare(load_corpus(name), source, work, str, *lists[1:])
+    return {split: [(s["tokens"], s["entities"]) for s in part] for split, part in splits.items()}
+
+
+@pytest.mark.parametrize("name", corpus_names())
+def test_a_corpus_as_published_is_found_and_read_alike_however_it_lies_there(name, tmp_path):
+    folder = tmp_path / "download" / "corpus"
+    folder.mkdir(parents=True)
+    lists = PUBLISHED[name](folder, name)
+    plain = prepared(name, folder, lists, tmp_path / "plain")
+    assert all(plain.values()) and any(entities for _, entities in plain["train"])
+    archive = shutil.make_archive(str(tmp_path / "packed" / "corpus"), "zip", folder)
+    (subfolder,) = [p for p in folder.iterdir() if p.is_dir() and p.name != "text"] or [folder]
+    places = {"parent": folder.parent, "archive": archive, "its folder": Path(archive).parent, "below": subfolder}
+    for place, source in places.items():
+        assert prepared(name, source, lists, tmp_path / place) == plain, place
+    for changed, (old, new) in {"Windows": (b"\n", b"\r\n"), "mark": (b"", b"\xef\xbb\xbf")}.items():
+        copy = shutil.copytree(folder, tmp_path / f"{changed} copy")
+        for file in (path for path in copy.rglob("*") if path.is_file()):
+            file.write_bytes(file.read_bytes().replace(old, new) if old else new + file.read_bytes())
+        assert prepared(name, copy, lists, tmp_path / changed) == plain, changed
+
+
+@pytest.mark.parametrize("name", corpus_names())
+def test_a_corpus_in_another_encoding_is_refused_in_a_sentence(name, tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    lists = PUBLISHED[name](folder, name)
+    for file in (path for path in folder.rglob("*") if path.is_file()):
+        file.write_bytes(file.read_text(encoding="utf-8", errors="replace").encode("utf-16"))
+    with pytest.raises(
+        ValueError, match=r"is not UTF-8 .*; convert|broken XML .*; correct it, or convert it to UTF-8"
+    ):
+        prepared(name, folder, lists, tmp_path / "work")
 
 
 def test_split_lists_name_every_document_once():
@@ -131,6 +173,8 @@ def test_cadec_has_texts_and_annotations_in_two_folders_and_is_split_by_a_list(c
     assert code == 0 and {split: len(part) for split, part in data.items()} == {"train": 1, "validation": 1, "test": 1}
     assert [e["mention"] for e in data["test"][0]["entities"]] == ["fragment:T1"] * 2
     assert sorted(path.name for path in (tmp_path / "cadec").iterdir()) == ["original", "text"]  # nothing was added
+    code, out = run(capsys, "cadec", "--source", tmp_path / "cadec" / "original", "--splits", lists)
+    assert code == 0 and "test: 1 sentences, 5 words, 2 entities (ADR 2)" in out
 
 
 def test_weibo_loses_the_places_of_characters_and_kinds_of_names(capsys, tmp_path):
@@ -159,11 +203,76 @@ def test_ncbi_merges_its_kinds_of_disease(capsys, tmp_path):
     assert code == 0 and "2 entities (Disease 2)" in out
 
 
+def litbank_file(folder, name):
+    return written(folder / "entities" / "tsv" / f"{name}_brat.tsv", "Ann\tB-PER\tO\n.\tO\tO\n\n")
+
+
+def test_litbank_is_split_by_lists_whose_names_are_not_quite_its_files(capsys, tmp_path):
+    """The repository calls a document `32_herland_brat.tsv`, with or without that ending in lists."""
+    for name in ("105_persuasion", "32_herland", "4276_north_and_south"):
+        litbank_file(tmp_path / "litbank-1", name)
+    for source in (tmp_path, tmp_path / "litbank-1", tmp_path / "litbank-1" / "entities" / "tsv"):
+        code, out = run(capsys, "litbank", "--source", source, "--output", tmp_path / "out")
+        data = load_nested_ner(tmp_path / "out")
+        assert code == 0 and {split: part["doc_id"] for split, part in data.items()} == {
+            "train": ["105_persuasion"], "validation": ["32_herland"], "test": ["4276_north_and_south"],
+        }  # fmt: skip
+    lists = written(tmp_path / "lists" / "test.ids", "105_persuasion_brat.tsv\n").parent
+    code, out = run(capsys, "litbank", "--source", tmp_path / "litbank-1", "--splits", lists)
+    assert code == 0 and "test: 1 sentences" in out and "train: 2 sentences" in out
+
+
+NCBI = {split: f"NCBI{split}set_corpus" for split in ("train", "develop", "test")}
+
+
+def test_the_archives_of_a_corpus_may_lie_in_a_folder_as_they_were_downloaded(capsys, tmp_path):
+    for name in NCBI.values():
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr(f"{name}.txt", "9|t|Flu.\r\n9|a|\r\n9\t0\t3\tFlu\tModifier\tD1\r\n")
+            archive.writestr(f"__MACOSX/{name}.txt", "nothing that can be read")
+    code, out = run(capsys, "ncbi", "--source", tmp_path)
+    assert code == 0 and out.count("1 entities (Disease 1)") == 3 and "not as published" not in out
+
+
+def test_a_split_whose_file_is_missing_is_named_and_the_others_are_read(capsys, tmp_path):
+    for split in ("train", "test"):
+        written(tmp_path / f"{NCBI[split]}.txt", "9|t|Flu.\n9|a|\n9\t0\t3\tFlu\tModifier\tD1\n")
+    code, out = run(capsys, "ncbi", "--source", tmp_path)
+    assert code == 0 and "test: 1 sentences" in out and "entities (Disease 1)" in out
+    assert "holds no validation data, which is called NCBIdevelopset_corpus.txt: that split is left out." in out
+
+
+def test_a_folder_with_two_copies_is_not_read_as_one(capsys, tmp_path):
+    for copy in ("old", "new"):
+        for name in ("eng.train", "eng.testa", "eng.testb"):
+            written(tmp_path / copy / name, "Bonn B-LOC\n")
+    code, out = run(capsys, "conll03", "--source", tmp_path)
+    assert code == 2 and "holds 2 × eng.train (new/eng.train, old/eng.train): name the folder of one of them." in out
+    code, out = run(capsys, "conll03", "--source", tmp_path / "new")
+    assert code == 0 and "train: 1 sentences" in out
+
+
+def test_a_source_without_a_sentence_is_an_error(capsys, tmp_path):
+    for name in NCBI.values():
+        written(tmp_path / f"{name}.txt", "")
+    code, out = run(capsys, "ncbi", "--source", tmp_path, "--output", tmp_path / "out")
+    assert code == 2 and f"{tmp_path} holds no sentence of NCBI Disease." in out and not (tmp_path / "out").exists()
+
+
+def test_one_document_of_ace_may_be_the_source(capsys, tmp_path):
+    write_ace(tmp_path, "AFP_ENG_20030304.0250")
+    code, out = run(capsys, "ace05", "--source", tmp_path / "AFP_ENG_20030304.0250.apf.xml")
+    assert code == 0 and "train: 4 sentences, 18 words, 6 entities" in out
+
+
 def test_a_converted_copy_is_read_by_what_it_holds(capsys, tmp_path):
     for split, text in (("train", "a b c"), ("dev", "d e"), ("test", "f")):
         lines([(text, {"doc_id": split})], tmp_path / f"{split}.jsonl")
     code, out = run(capsys, "scierc", "--source", tmp_path)
     assert code == 0 and "is not as published (" in out and "validation: 1 sentences, 2 words" in out
+    with zipfile.ZipFile(tmp_path / "papers.zip", "w") as archive:
+        archive.writestr("train.txt", "something else, which is no data")
+    assert run(capsys, "scierc", "--source", tmp_path) == (code, out), "an archive beside it is no matter"
 
 
 def test_downloading_is_asked_for_and_comes_from_where_the_description_says(capsys, tmp_path, monkeypatch):

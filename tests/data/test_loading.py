@@ -92,7 +92,9 @@ def test_endings_are_split_names_if_the_format_is_given(tmp_path):
 
 
 def test_a_folder_that_does_not_say_which_file_is_which_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no file that is named after a split .* found nothing. Pass splits="):
+    with pytest.raises(
+        ValueError, match="holds no file that is named after a split .* found nothing. Call the files so"
+    ):
         load_nested_ner(tmp_path)
     (tmp_path / "corpus.jsonl").write_text("")
     with pytest.raises(ValueError, match="found corpus.jsonl"):

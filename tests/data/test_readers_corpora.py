@@ -183,6 +183,19 @@ def test_ace_extents_come_out_at_their_words_with_their_kind(tmp_path):
     assert report.ignored == {"further annotation of a document": 1, "timex2": 1} and not report.lost
 
 
+def with_windows_line_ends(folder):
+    for file in folder.rglob("*.*"):
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def test_ace_that_travelled_through_windows_keeps_its_mentions(tmp_path):
+    write_ace(tmp_path)
+    expected = [(s["tokens"], s["entities"]) for s in read_file(tmp_path)[0]]
+    with_windows_line_ends(tmp_path)
+    sentences, report = read_file(tmp_path)
+    assert [(s["tokens"], s["entities"]) for s in sentences] == expected and not report.lost
+
+
 def test_an_ace_mention_that_is_elsewhere_costs_itself(tmp_path):
     write_ace(tmp_path, mentions=[*MENTIONS, ("PER", "NAM", "Nobody")])
     sentences, report = read_file(tmp_path)
@@ -218,6 +231,8 @@ def test_rich_ere_counts_tags_and_loses_what_stands_in_them(tmp_path):
     sentences, report = read_file(tmp_path)
     assert [spans(s) for s in sentences] == [[("Bonn", "GPE")], [("The mayor & Co", "PER")]]
     assert report.lost == {"mention whose text is not at its offsets": 1} and report.ignored == {"filler": 1}
+    with_windows_line_ends(tmp_path / "source")
+    assert [spans(s) for s in read_file(tmp_path)[0]] == [spans(s) for s in sentences]
 
 
 @pytest.mark.parametrize(

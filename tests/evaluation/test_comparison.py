@@ -9,7 +9,7 @@ from tests_support import records
 
 from hf_spanner.evaluation import compare, compare_systems, found_by, holm, list_mentions, read_predictions, summarise
 from hf_spanner.evaluation.comparison import SentenceCounts, bootstrap_f1, bootstrap_runs, compare_runs, f1_of
-from hf_spanner.evaluation.summary import compare_runs_mentions
+from hf_spanner.evaluation.summary import compare_mentions
 
 
 def counts(correct, predicted, support):
@@ -121,12 +121,12 @@ def test_runs_of_one_system_are_pooled_and_their_scores_kept():
         "a": [list_mentions(found, references) for found in (nothing, perfect)],
         "b": [list_mentions(found, references) for found in (perfect, perfect)],
     }
-    comparison = compare_runs_mentions(runs, gold, resamples=50)
+    comparison = compare_mentions(runs, gold, resamples=50)
     assert comparison["systems"]["a"]["runs"] == [0.0, 1.0] and comparison["systems"]["b"]["runs"] == [1.0, 1.0]
     assert comparison["systems"]["a"]["scores"]["support"] == 28 and comparison["tests"]["b"]["difference"] == 0.5
     assert "F1 of 2 runs: 0.5000 ± 0.7071" in comparison["systems"]["a"]["notes"][0]
     with pytest.raises(ValueError, match=r"different numbers of runs \(a 2, b 1\): name as many of each"):
-        compare_runs_mentions({"a": runs["a"], "b": runs["b"][:1]}, gold, resamples=50)
+        compare_mentions({"a": runs["a"], "b": runs["b"][:1]}, gold, resamples=50)
 
 
 def test_ten_thousand_resamples_over_a_test_set_are_quick():

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,6 +159,9 @@ def test_a_curve_and_a_histogram_are_drawn_and_a_picture_is_a_file(tmp_path):
     table = make_table("sng", "pictures", {**parts, "kind": "analysis", "columns": columns, "rows": rows})
     _, (picture, right), outcome = made(table, tmp_path)
     assert (tmp_path / picture.text()).read_bytes().startswith(b"\x89PNG") and 0 <= right.mean <= 1
+    file = write_outcome(table, outcome, [picture, right], tmp_path / "tables" / "sng")[0]
+    (link,) = re.findall(r"\[violin.png\]\((.*?)\)", file.read_text())
+    assert (file.parent / link).samefile(tmp_path / picture.text()), "a link that works where the table lies"
 
 
 def test_figures_without_a_scale_in_common_are_drawn_apart_and_hide_nothing():
@@ -167,6 +171,7 @@ def test_figures_without_a_scale_in_common_are_drawn_apart_and_hide_nothing():
     above, below = draw(table, figures).axes
     assert (above.get_ylabel(), below.get_ylabel()) == ("F1", "relative speed")
     assert {y for line in above.lines for y in line.get_ydata()} == {90.0}
+    assert {x for line in above.lines for x in line.get_xdata()} == {1.0, 5.0, 10.0}, "steps at their own places"
     assert {y for line in below.lines for y in line.get_ydata()} == {2.0}
     bundled = read_table("bundling", "figure5")
     (axes,) = draw(bundled, [Figure(cell, {1: 0.5}) for cell in bundled.cells]).axes
@@ -216,7 +221,7 @@ def test_statistics_need_no_training_and_count_as_a_hand_does(tmp_path):
     shown = {(f.cell.row, f.cell.column): f.text() for f in figures}
     assert shown["#Entity", "GENIA"] == "14" and shown["#Sent., test", "GENIA"] == "not at hand"
     assert not any(figure.failed for figure in figures)
-    assert f"GENIA, as it lies in {corpus}, has no test split" in markdown(table, work.outcome(figures))
+    assert f"genia, as it lies in {corpus}, has no test split" in markdown(table, work.outcome(figures))
 
 
 def test_a_span_with_two_labels_counts_once_where_the_papers_files_have_one(tmp_path):
@@ -252,6 +257,25 @@ def test_scores_on_validation_data_in_place_of_test_data_are_said_to_be(tmp_path
     assert "has no test split: read is its validation split." in text and "failed" not in text
 
 
+def test_the_score_of_nothing_is_none_and_so_is_a_difference_from_it(tmp_path):
+    """Figure 2 of DSpERT by length, Table 6 of Ji et al. by bucket: where no entity is, 0 would be a false figure."""
+    pytest.importorskip("matplotlib", reason="the plots need matplotlib: pip install hf_spanner[plots]")
+    columns = {"F1": {"measure": "scores.f1"}, "25 words": {"measure": "length.25.f1"}}
+    content = {
+        "title": "By length",
+        "recipe": "wnut17/span_ner.yaml",
+        "corpus": "wnut17",
+        "kind": "curve",
+        "columns": columns,
+        "rows": {"all": {}, "less": {"minus": "all"}},
+    }
+    table = make_table("bundling", "t", content)
+    _, figures, outcome = made(table, tmp_path)
+    assert [figure.text() for figure in figures][1::2] == ["none", "none"] and figures[0].mean is not None
+    assert "“none”: there is nothing that this would be a figure of" in markdown(table, outcome)
+    assert sum(len(line.get_xdata()) for axes in draw(table, figures).axes for line in axes.lines) == 2
+
+
 def test_a_curve_is_told_by_its_ends():
     (cell, _) = make_table("sng", "two", CONTENT).cells
     assert Figure(cell, {1: [[1, 24.964], [2, 3.5], [3, 0.25]]}).text() == "24.96 to 0.25"
@@ -262,6 +286,9 @@ def test_what_a_measure_is_looked_up_by():
     assert look_up(content, "s.a b.1-4.f1") == 0.5 and look_up(content, "s.v.x.y") == 2
     with pytest.raises(LookupError, match="'s.a b.5.f1' is not there: '5.f1' is none of 1-4"):
         look_up(content, "s.a b.5.f1")
+    empty, wrong = ({"f1": 0.0, "support": 0, "predicted": number} for number in (0, 1))
+    assert look_up({"L": empty}, "s.L.f1") is None and look_up({"L": empty}, "s.L.support") == 0
+    assert look_up({"L": wrong}, "s.L.f1") == 0.0
     mentions = list_mentions([[(0, 2, "X")], []], [[(0, 2, "X"), (1, 2, "Y")], [(0, 12, "X")]])
     chosen = {bounds: list(map(of_length(bounds), mentions)) for bounds in ("2", "1-4", "10-")}
     assert chosen == {"2": [True, False, False], "1-4": [True, True, False], "10-": [False, False, True]}
@@ -281,7 +308,7 @@ def test_the_command_lists_plans_and_says_what_lacks(tmp_path, capsys, monkeypat
     assert out.count("to train: hf-spanner train") == 30 and "the sample corpus stands in" in out
     assert not list(tmp_path.iterdir()), "a dry run writes nothing"
     for argv, message in (
-        (["dspert", "table3"], "ACE 2004 is not at hand, no --data-root is given. It needs the LDC's"),
+        (["dspert", "table3"], "English) is not at hand, no --data-root is given. It needs the LDC's"),
         (["dspert", "table99"], "dspert has no table 'table99'; did you mean"),
         (["dspert", "table3", "--data-root", "nowhere"], "--data-root nowhere is no folder"),
         (["--claims"], "None of the claims' corpora"),

@@ -46,11 +46,13 @@ class Corpus:
     ask: str  # where it is to be had
     citation: str  # BibTeX
     papers: list[str]
+    needs: str | None = None  # what nobody may pass on and a copy is made from; None: it is free
     format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)  # of the reader
     files: dict[str, list[str]] = field(default_factory=dict)  # by split, patterns; "all": split by the rule below
     beside: str | None = None  # brat: the folder of the texts, beside that of the annotations
     document_per_file: bool = False
+    cut_from_documents: str | None = None  # a pattern that files and lists have in a document's name, and it has not
     leave_out: str | None = None  # a pattern of the ids of documents that no paper has
     split: dict[str, Any] = field(default_factory=dict)  # "sentences": numbers by split; "documents": ids by split
     splits_from: str = ""  # where a list of documents is to be found, if it is not here

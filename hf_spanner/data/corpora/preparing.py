@@ -14,7 +14,7 @@ import yaml
 from ..archives import is_archive, unpack
 from ..downloading import download
 from ..loading import SPLIT_NAMES, find_splits
-from ..readers import open_file
+from ..readers import FOLDERS, open_file
 from ..readers.guessing import decide_format
 from ..reshaping import OVERLAPS, remove_overlaps
 from ..schema import ReadReport, Sentence, short
@@ -45,13 +45,19 @@ def prepare(
         folder = _downloaded(corpus, work, cache or work / "cache", say)
     else:
         folder = _opened(Path(source), work)
-    files = _files(corpus, folder)
+    files = _files(corpus, folder, say)
+    if not files and (packed := _archives(folder)):  # such as the three of NCBI Disease
+        for archive in packed:
+            unpack(archive, work / "source" / archive.name)
+        files = _files(corpus, work / "source", say)
     if files:
         parts = {split: _read(corpus, found, work, say) for split, found in files.items()}
     else:
         say(f"{folder} is not as published ({_patterns(corpus)}): it is read by what its files hold and are called.")
         described = dataclasses.replace(corpus, format=None, options={}, cut_from_words=None, document_per_file=False)
         parts = {split: _read(described, [path], work, say) for split, path in find_splits(folder).items()}
+    if not any(parts.values()):
+        raise ValueError(f"{source} holds no sentence of {corpus.title}.")
     rule = {"documents": read_split_lists(Path(splits))} if splits is not None else corpus.split
     whole = parts.pop(ALL, None) or (parts.pop("train") if set(parts) == {"train"} and rule else None)
     if whole is not None:
@@ -85,29 +91,46 @@ def _opened(source: Path, work: Path) -> Path:
     return work / "source"
 
 
+def _archives(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.iterdir()) if is_archive(path)] if folder.is_dir() else []
+
+
 def _patterns(corpus: Corpus) -> str:
     return ", ".join(pattern for patterns in corpus.files.values() for pattern in patterns) or "no form is described"
 
 
-def _files(corpus: Corpus, source: Path) -> dict[str, list[Path]]:
-    """The files of each split; none if those of some split are not there."""
+def _files(corpus: Corpus, source: Path, say: Say) -> dict[str, list[Path]]:
+    """The files of each split that has some; none if there is nothing as it is published."""
     found = {split: _matching(source, patterns, corpus.format) for split, patterns in corpus.files.items()}
-    return found if all(found.values()) else {}
+    there = {split: files for split, files in found.items() if files}
+    for split, patterns in corpus.files.items() if there else ():
+        if split not in there:
+            say(f"{source} holds no {split} data, which is called {' or '.join(patterns)}: that split is left out.")
+    return there
 
 
 def _matching(source: Path, patterns: Iterable[str], format: str | None) -> list[Path]:
-    """What the first of the patterns that fits anything fits, anywhere below a folder; "." is the folder itself, if it
-    holds such files."""
+    """What the first of the patterns that fits anything fits, anywhere below a folder; "." is the source itself, if it
+    is of the format. One name is one file: where several have it, nobody can tell which is meant."""
     for pattern in patterns:
-        if source.is_file():
-            found = [source] if source.match(pattern) else []
-        elif pattern == ".":
+        if pattern == ".":
             found = [source] if (decide_format(source) or ("",))[0] == format else []
+        elif source.is_file():
+            found = [source] if source.match(pattern) else []
         else:
-            found = sorted(source.rglob(pattern))
+            found = [path for path in sorted(source.rglob(pattern)) if _is_data(path, source, format)]
+        if len(found) > 1 and "*" not in pattern:
+            several = ", ".join(str(path.relative_to(source)) for path in found[:3])
+            raise ValueError(f"{source} holds {len(found)} × {pattern} ({several}): name the folder of one of them.")
         if found:
             return found
     return []
+
+
+def _is_data(path: Path, source: Path, format: str | None) -> bool:
+    """Whether this is a folder where the format is one of folders, a file elsewhere, and nothing hidden."""
+    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.relative_to(source).parts)
+    return not hidden and path.is_dir() == (format in FOLDERS)
 
 
 def _read(corpus: Corpus, files: list[Path], work: Path, say: Say) -> list[Sentence]:
@@ -122,7 +145,7 @@ def _read(corpus: Corpus, files: list[Path], work: Path, say: Say) -> list[Sente
                 left += 1
                 continue
             if corpus.document_per_file and sentence["doc_id"] is None:
-                sentence["doc_id"] = file.stem
+                sentence["doc_id"] = _named(corpus, file.stem)
             if corpus.cut_from_words:
                 tokens = [re.sub(corpus.cut_from_words, "", token) or token for token in sentence["tokens"]]
                 sentence["tokens"] = tokens
@@ -178,31 +201,34 @@ def read_split_lists(path: Path) -> dict[str, list[str]]:
         or not all(isinstance(ids, list) for ids in lists.values())
     ):
         raise ValueError(f"{path} holds {short(lists)}; expected lists of documents under train, validation and test.")
-    return {split: [_base(str(id)) for id in ids] for split, ids in lists.items()}
+    return {split: [str(id) for id in ids] for split, ids in lists.items()}
 
 
-def _base(doc_id: str) -> str:
-    """A document's name without the folders before it, which lists write and copies of a corpus lack."""
-    return doc_id.rsplit("/", 1)[-1]
+def _named(corpus: Corpus, doc_id: str) -> str:
+    """A document's name without the folders before it, which lists write and copies of a corpus lack, and without
+    what the corpus' files and lists put behind it."""
+    return re.sub(corpus.cut_from_documents or "$", "", doc_id.rsplit("/", 1)[-1])
 
 
 def _split(corpus: Corpus, sentences: list[Sentence], rule: Mapping[str, Any], say: Say) -> dict[str, list[Sentence]]:
     if "documents" in rule:
-        return _split_documents(sentences, rule["documents"], say)
+        return _split_documents(corpus, sentences, rule["documents"], say)
     if "sentences" in rule:
         return _split_sentences(sentences, rule["sentences"], say)
     where = corpus.splits_from or "no paper says how it is split"
     raise ValueError(f"{corpus.title} comes in one piece: pass --splits with lists of documents ({where}).")
 
 
-def _split_documents(sentences: list[Sentence], lists: Mapping[str, list[str]], say: Say) -> dict[str, list[Sentence]]:
+def _split_documents(
+    corpus: Corpus, sentences: list[Sentence], lists: Mapping[str, list[str]], say: Say
+) -> dict[str, list[Sentence]]:
     """By document; those on no list are training data, unless training data has a list: then they are left aside."""
-    split_of = {_base(id): split for split, ids in lists.items() for id in ids}
+    split_of = {_named(corpus, id): split for split, ids in lists.items() for id in ids}
     parts: dict[str, list[Sentence]] = {split: [] for split in ("train", *lists)}
     there: set[str] = set()
     aside: dict[str, int] = {}
     for sentence in sentences:
-        name = _base(sentence["doc_id"] or "")
+        name = _named(corpus, sentence["doc_id"] or "")
         there.add(name)
         split = split_of.get(name, None if "train" in lists else "train")
         if split is None:

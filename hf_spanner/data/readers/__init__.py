@@ -59,7 +59,7 @@ READERS: dict[str, Reader] = {
     "docbin": read_docbin,
     "cas": read_cas,
 }
-_FOLDERS = {"brat", "arrow", "ace", "ere", "cas"}  # formats that are read from a folder as a whole
+FOLDERS = {"brat", "arrow", "ace", "ere", "cas"}  # formats that are read from a folder as a whole
 _TEXT = tuple(field.name for field in dataclasses.fields(TextOptions))
 
 
@@ -113,7 +113,7 @@ def open_file(
         raise FileNotFoundError(f"{path} does not exist; give a file, or a folder of files or brat documents.")
     check_rereadable(path)
     report = ReadReport(source=str(path))
-    if path.is_dir() and format not in _FOLDERS and (format is not None or decide_format(path) is None):
+    if path.is_dir() and format not in FOLDERS and (format is not None or decide_format(path) is None):
         files = _files(path, format, report)
     else:
         files = [path]
@@ -194,6 +194,7 @@ __all__ = [
     "BRAT_SUFFIXES",
     "COLUMN_SUFFIXES",
     "DATA_SUFFIXES",
+    "FOLDERS",
     "JSON_SUFFIXES",
     "READERS",
     "TABLE_SUFFIXES",

@@ -50,7 +50,7 @@ Parsed = tuple[str, list[tuple[CharSpan, str]]]  # a text, and its mentions with
 def _read(
     path: Path,
     suffix: str,
-    parse: Callable[[Path, Path, ReadReport], Parsed],
+    parse: Callable[[Path, str, ReadReport], Parsed],
     report: ReadReport,
     text: TextOptions,
 ) -> Iterator[Sentence]:
@@ -65,9 +65,20 @@ def _read(
             raise FileNotFoundError(
                 f"{annotation} has no text beside it; expected a file called {name} (.sgm, .txt, .xml)."
             )
-        content, mentions = parse(annotation, source, report)
+        content, mentions = parse(annotation, _fitting(annotation, read_text(source), parse), report)
         spans = [span for span, wanted in mentions if at_its_offsets(span, wanted, content, report)]
         yield from document_to_sentences(content, spans, report, text, id=name, doc_id=name, where=str(annotation))
+
+
+def _fitting(annotation: Path, raw: str, parse: Callable[[Path, str, ReadReport], Parsed]) -> str:
+    """The text as it stands, or with the line ends it had before it travelled, if the offsets fit these better."""
+
+    def fits(text: str) -> int:
+        aside = ReadReport(source="")
+        content, mentions = parse(annotation, text, aside)
+        return sum(at_its_offsets(span, wanted, content, aside) for span, wanted in mentions)
+
+    return max((raw, raw.replace("\r\n", "\n")), key=fits) if "\r\n" in raw else raw
 
 
 def _annotations(path: Path, suffix: str, report: ReadReport) -> dict[str, Path]:
@@ -98,9 +109,8 @@ def _sources(folder: Path) -> dict[str, Path]:
     return texts
 
 
-def _ace_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
+def _ace_document(annotation: Path, raw: str, report: ReadReport) -> Parsed:
     """ACE counts the characters of the file without its tags; an escaped character is as long as it is written."""
-    raw = read_text(source)
     body = re.search(r"<TEXT>(.*)</TEXT>", raw, re.DOTALL | re.IGNORECASE)
     start, inner = (body.start(1), body[1]) if body else (0, raw)
     before = len(_TAG.sub("", raw[:start]))
@@ -119,9 +129,9 @@ def _ace_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
     return text, _labelled(mentions, report)
 
 
-def _ere_document(annotation: Path, source: Path, report: ReadReport) -> Parsed:
+def _ere_document(annotation: Path, raw: str, report: ReadReport) -> Parsed:
     """Rich ERE counts all characters of the file, its tags too."""
-    text, moved = _unescape(blank_lines_at(read_text(source), _TAG))
+    text, moved = _unescape(blank_lines_at(raw, _TAG))
     mentions = []
     for entity, mention, where in _entities(annotation, report):
         start, length = _number(mention, "offset"), _number(mention, "length")
