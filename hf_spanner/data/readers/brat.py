@@ -93,11 +93,11 @@ def _documents(path: Path, report: ReadReport) -> list[Path]:
     else:
         texts, annotations = list(brat_files(path, ".txt")), list(brat_files(path, ".ann"))
     for annotation in annotations:
-        if not annotation.exists():
+        if not annotation.is_file():
             raise FileNotFoundError(
                 f"{path} has no {annotation.name} beside it; create it, empty if nothing is annotated."
             )
-        if not annotation.with_suffix(".txt").exists():
+        if not annotation.with_suffix(".txt").is_file():
             raise FileNotFoundError(f"{annotation} has no text beside it; expected {annotation.stem}.txt.")
     if not annotations:
         raise FileNotFoundError(f"{path} holds no .ann file; expected pairs of .txt and .ann.")
@@ -122,7 +122,9 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
             kinds[kind[1]] = kind[2]
             continue
         if not line.startswith("T"):
-            if match is None:
+            if _MENTION.fullmatch(id.strip()):
+                report.lose("mention without an id", f"{where}: {short(line)}")
+            elif match is None:
                 report.ignore(_OTHER_LINES.get(line[0], "line of an unknown kind"), f"{path}:{number}")
             else:
                 report.lose("mention whose id does not begin with T", f"{where}: {short(line)}")

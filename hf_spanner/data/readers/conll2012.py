@@ -36,6 +36,11 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
                     f"{path}:{number}: {len(columns)} columns, expected at least {_WIDTH} as CoNLL-2012 has them: "
                     f"{short(line)}."
                 )
+            if rows and len(columns) != len(rows[0][1]):  # the brackets stand in another column then
+                raise ValueError(
+                    f"{path}:{number}: {len(columns)} columns, expected {len(rows[0][1])} as in the first row of its "
+                    f"sentence: {short(line)}."
+                )
             rows.append((number, columns))
             continue
         elif line.strip() and not line.startswith("#end document"):

@@ -54,11 +54,17 @@ def plain_name(path: Path) -> Path:
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number from 1, line without its end) of every line; only `\\n` ends one, and a byte order mark is left out."""
+    for number, line in whole_lines(path):
+        yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The same, each with its end as it stands in the file."""
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
-            yield number, _decode(line, f"{path}:{number}").removesuffix("\n").removesuffix("\r")
+            yield number, _decode(line, f"{path}:{number}")
 
 
 def read_text(path: Path) -> str:

@@ -77,6 +77,9 @@ def _first_annotation(
     """The results of the annotation that counts; None if the task was never annotated."""
     key = "predictions" if predictions else "annotations" if task.get("annotations") else "completions"
     annotations = _objects(task.get(key), key, where)
+    for annotation in annotations:
+        if not isinstance(said := annotation.get("was_cancelled"), bool | int | None):  # "false" is no false
+            raise ValueError(f"{where}: 'was_cancelled' is {short(said)}, expected true or false.")
     valid = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     report.ignore("cancelled annotation", where, len(annotations) - len(valid))
     if not valid:
