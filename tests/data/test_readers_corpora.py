@@ -293,14 +293,28 @@ def test_a_row_of_conll2012_whose_columns_slipped_is_named(tmp_path):
         read_file(path)
 
 
-@pytest.mark.parametrize("end", ["\r", ""])
-def test_pubtator_counts_every_mention_of_lines_that_ran_together(tmp_path, end):
-    mentions = "\t0\t3\tFlu\tDisease\tD1", "\t4\t8\tcold\tDisease\tD2"
-    text = f"12|t|Flu cold\n12|a|\n12{mentions[0]}{end}12{mentions[1]}\n"
-    _, report = read_file(written(tmp_path / "a.txt", text), "pubtator")
-    assert report.entities == 0 and report.lost.total() == 2
-    _, report = read_file(written(tmp_path / "a.txt", text.replace("\n", "\r")), "pubtator")
-    assert report.entities == 0 and report.lost.total() == 2
+def test_pubtator_counts_every_mention_of_lines_that_ran_together(tmp_path):
+    mentions = "12\t0\t3\tFlu\tDisease\tD1" + "12\t4\t8\tcold\tDisease\tD2"
+    for text in (f"12|t|Flu cold\n12|a|\n{mentions}\n", f"12|t|Flu cold{mentions}\n12|a|\n"):
+        _, report = read_file(written(tmp_path / "a.txt", text), "pubtator")
+        assert report.entities == 0 and report.lost.total() == 2
+
+
+@pytest.mark.parametrize(
+    "format, text",
+    [
+        ("pubtator", "12|t|Flu\r12|a|\r12\t0\t3\tFlu\tDisease\tD1\r"),
+        ("conll2012", "#begin document (a); part 000\ra 0 0 Bonn NNP * - - - x (GPE) * (1)\r"),
+        ("conll", "Bonn\tB-GPE\rUlm\tB-GPE\r"),
+        ("brat", "T1\tGPE 0 4\tBonn\rT2\tGPE 5 8\tUlm"),
+    ],
+)
+def test_lines_that_end_in_carriage_returns_hide_nothing(tmp_path, format, text):
+    (tmp_path / "a.txt").write_text("Bonn Ulm")
+    path = tmp_path / ("a.ann" if format == "brat" else "b.txt")
+    path.write_bytes(text.encode())
+    with pytest.raises(ValueError, match=r":1: there is a carriage return inside the line"):
+        read_file(path, format)
 
 
 def test_mentions_of_ere_entities_inside_each_other_are_of_the_inner_one(tmp_path):

@@ -403,3 +403,30 @@ def test_a_saved_dataset_without_a_split_is_refused(tmp_path):
     for source in (tmp_path, datasets.DatasetDict()):
         with pytest.raises(ValueError, match="holds no split"):
             load_nested_ner(source)
+
+
+def test_columns_of_tags_without_words_are_refused_since_tags_are_no_words(tmp_path):
+    (tmp_path / "a.conll").write_text("B-PER\tO\nI-PER\tB-GPE\nO\tO\n")
+    with pytest.raises(ValueError, match=r"a.conll:1: column 0, where words are expected, holds nothing but tags"):
+        read_file(tmp_path / "a.conll")
+    assert read_file(tmp_path / "a.conll", token_column=0)[1].entities == 1
+    (tmp_path / "a.conll").write_text("B-52\tB-PER\nI-95\tO\n")
+    assert read_file(tmp_path / "a.conll")[1].entities == 1
+
+
+def test_label_studio_regions_in_a_wrong_place_are_counted(tmp_path):
+    region = {"start": 0, "end": 4, "labels": ["LOC"]}
+    tasks = [
+        {"text": "Bonn", "label": region, "annotator": 1},
+        {"data": {"text": "Bonn"}, "annotations": [{"result": [{"value": {"value": region}}]}]},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(tasks))
+    _, report = read_file(tmp_path / "a.json", "label-studio")
+    assert report.lost == {"region of 'label' outside a list": 1, "result of type None": 1}
+
+
+def test_what_is_wrong_with_xml_is_said_in_short(tmp_path):
+    (tmp_path / "a.xml").write_text(f'<?xml version="1.0" encoding="{"x" * 5000}"?><set/>')
+    with pytest.raises(ValueError, match=r"a.xml:1: broken XML") as told:
+        read_file(tmp_path / "a.xml", "genia")
+    assert len(str(told.value)) < 600

@@ -11,7 +11,7 @@ from pathlib import Path
 from ...metrics.given_spans import FRAGMENT, WHOLE
 from ..chars import LINE_BY_LINE, CharSpan, TextOptions, document_to_sentences
 from ..schema import ReadReport, Sentence, short
-from .files import open_bytes, read_text, text_lines
+from .files import field_lines, open_bytes, read_text
 
 _OFFSETS = r"[0-9]{1,15} [0-9]{1,15}"  # of no file on earth, so any number beyond is no offset
 _MENTION = re.compile(rf"(\S+) ({_OFFSETS}(?:;{_OFFSETS})*)")
@@ -112,7 +112,7 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
     """The mentions of a document, with the kinds that attributes called `mention` give them."""
     found: list[tuple[str, _Mention]] = []
     kinds: dict[str, str] = {}
-    for number, line in text_lines(path):
+    for number, line in field_lines(path):
         if not line.strip():
             continue
         id, *fields = line.split("\t")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..schema import ReadReport, Sentence, short
-from .files import fields, plain_name, text_lines
+from .files import field_lines, fields, plain_name
 
 BEGIN = "#begin document"
 _WORD, _POS, _ENTITIES, _WIDTH = 3, 4, 10, 11  # columns, and how many there are at least
@@ -26,7 +26,7 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
     doc_id: str | None = None
     rows: list[tuple[int, list[str]]] = []
     count = 0
-    for number, line in text_lines(path):
+    for number, line in field_lines(path):
         if match := _BEGIN.fullmatch(line):
             doc_id = match[1] + (f".{match[2]}" if match[2] else "")
         elif line.strip() and not line.startswith("#"):

@@ -67,6 +67,17 @@ def whole_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, _decode(line, f"{path}:{number}")
 
 
+def field_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file of fields: a line break of another system inside one would hide what follows it."""
+    for number, line in text_lines(path):
+        if "\r" in line:
+            raise ValueError(
+                f"{path}:{number}: there is a carriage return inside the line {short(line)}; convert the "
+                "line breaks of the file to \\n first."
+            )
+        yield number, line
+
+
 def read_text(path: Path) -> str:
     """The whole text, without a byte order mark and with every character that stands in the file (`\\r` too)."""
     with open_bytes(path) as file:

@@ -110,6 +110,8 @@ def _minimal_results(task: dict[str, Any], report: ReadReport, where: str) -> li
     """JSON-MIN names the list after the labelling control, so any list of regions will do."""
     regions = []
     for key, values in task.items():
+        if isinstance(values, dict) and ("labels" in values or "start" in values):
+            report.lose(f"region of {short(key)} outside a list", f"{where}: {short(values)}")
         for value in values if isinstance(values, list) else ():
             if isinstance(value, dict) and "labels" in value:
                 regions.append({"type": "labels", "value": value})
@@ -141,7 +143,7 @@ def _char_spans(result: dict[str, Any], text: str, report: ReadReport, where: st
         value = result.get("value")
         other = isinstance(kind, str) and kind in _NO_MENTIONS
         said = value if isinstance(value, dict) else result  # some tools forget the `value` around a region
-        is_mention = not other and ("start" in said or "labels" in said)
+        is_mention = not other and (not isinstance(kind, str) or "start" in said or "labels" in said)
         (report.lose if is_mention else report.ignore)(
             f"result of type {short(kind)}", where, _count_mentions(result) if is_mention else 1
         )

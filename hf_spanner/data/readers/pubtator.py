@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..chars import RUNNING_TEXT, CharSpan, TextOptions, at_its_offsets, document_to_sentences
 from ..schema import ReadReport, Sentence, short
-from .files import text_lines
+from .files import field_lines
 
 _FIELDS = 5  # of a mention at least; its concepts, and those of its parts, may follow
 _OFFSETS = re.compile(r"\t[0-9]+\t[0-9]+(?=\t)")
@@ -35,7 +35,7 @@ def read_pubtator(
         spans = [span for span, wanted in mentions if at_its_offsets(span, wanted, content, report)]
         yield from document_to_sentences(content, spans, report, text, id=name, doc_id=name, where=began)
 
-    for number, line in text_lines(Path(path)):
+    for number, line in field_lines(Path(path)):
         where, fields = f"{path}:{number}", line.split("\t")
         if not line.strip():
             continue
