@@ -350,3 +350,11 @@ def test_a_pubtator_mention_whose_fields_slipped_is_no_entity_called_by_its_text
     path = written(tmp_path / "a.txt", "12|t|Flu\n12|a|\n12\t0\t3\t\tFlu\tDisease\tD1\n")
     _, report = read_file(path)
     assert report.entities == 0 and report.lost == {"mention whose text is not at its offsets": 1}
+
+
+@pytest.mark.parametrize("end", ["", "\x85", " "])
+def test_no_row_of_conll2012_hides_behind_the_beginning_of_its_document(tmp_path, end):
+    row = "a 0 0 Bonn NNP * - - - x (GPE) * (1)"
+    path = written(tmp_path / "a.gold_conll", f"#begin document (a); part 000{end}{row}\n\n{row}\n")
+    with pytest.raises(ValueError, match=r"gold_conll:1: cannot read .* expected nothing but '#begin document"):
+        read_file(path)

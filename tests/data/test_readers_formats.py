@@ -430,3 +430,8 @@ def test_what_is_wrong_with_xml_is_said_in_short(tmp_path):
     with pytest.raises(ValueError, match=r"a.xml:1: broken XML") as told:
         read_file(tmp_path / "a.xml", "genia")
     assert len(str(told.value)) < 600
+
+
+def test_a_label_studio_annotation_whose_result_is_gone_is_counted(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([{"data": {"text": "Bonn"}, "annotations": [{"RESULT": []}]}]))
+    assert read_file(tmp_path / "a.json", "label-studio")[1].lost == {"annotation without a 'result'": 1}

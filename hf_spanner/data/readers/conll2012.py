@@ -11,7 +11,7 @@ from .files import field_lines, fields, plain_name
 
 BEGIN = "#begin document"
 _WORD, _POS, _ENTITIES, _WIDTH = 3, 4, 10, 11  # columns, and how many there are at least
-_BEGIN = re.compile(rf"{BEGIN} \((.*)\)(?:; part (\d+))?\s*")
+_BEGIN = re.compile(rf"{BEGIN} \(([^()]*)\)(?:; part (\d+))?[ \t]*")
 _CELL = re.compile(r"(?:\([^()*\s]+)*\*?\)*|-")
 
 
@@ -29,6 +29,10 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
     for number, line in field_lines(path):
         if match := _BEGIN.fullmatch(line):
             doc_id = match[1] + (f".{match[2]}" if match[2] else "")
+        elif line.startswith(BEGIN):  # with something behind it that may be words
+            raise ValueError(
+                f"{path}:{number}: cannot read {short(line)}; expected nothing but '{BEGIN} (name); part 000'."
+            )
         elif line.strip() and not line.startswith("#"):
             columns = fields(line)
             if len(columns) < _WIDTH:

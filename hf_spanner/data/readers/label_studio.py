@@ -85,6 +85,8 @@ def _first_annotation(
     if not valid:
         report.lose(f"task without {'a prediction' if predictions else 'an annotation'}", where)
         return None
+    without = sum("result" not in annotation for annotation in valid)
+    report.lose("annotation without a 'result'", f"{where}: {short(valid)}", without)
     results = [_objects(annotation.get("result"), "result", where) for annotation in valid]
     further = sum(_count_mentions(result) for others in results[1:] for result in others)
     report.lose("mention of a further annotation of the same task", where, further)
