@@ -7,7 +7,6 @@ without either (`hf_spanner.onnx`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
 from typing import Any, NamedTuple
 
 from .decoding import (
@@ -138,7 +137,7 @@ class LabelRules:
         """Refuse what is no number or out of range; None passes."""
         for name in names:
             value = getattr(self, name)
-            if value is None or (isinstance(value, Real) and value >= least and (most is None or value <= most)):
+            if value is None or (isinstance(value, (int, float)) and value >= least and (most is None or value <= most)):
                 continue
             if most is not None:
                 raise ValueError(f"{name}={value!r} must lie between {least} and {most}.")
