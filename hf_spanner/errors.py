@@ -19,6 +19,7 @@ OUTSIDE = re.compile(r"Invalid filename ('[^']*')|must reference a file inside t
 NO_MEMORY = re.compile(r"not enough memory|can't allocate memory|Storage size calculation")
 PACKAGE = Path(__file__).resolve().parent
 OURS = (PACKAGE, PACKAGE.parent / "modeling")  # `modeling` lies beside the package in the source tree
+PANIC = "PanicException"  # of Rust, as tokenizers and safetensors raise it: no Exception to Python
 BROKEN = ("ConnectError", "ReadError", "WriteError", "RemoteProtocolError", "ReadTimeout", "ConnectTimeout")  # httpx
 
 
@@ -27,7 +28,9 @@ def in_one_sentence(name: str, revision: str | None = None, doing: str = "loadin
     """Turn what goes wrong with the repository (or folder) `name` into an error with a cause and a remedy."""
     try:
         yield
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
         chain = list(_chain(error))
         for explain in (_explain_disk, _explain_access, _explain_connection, _explain_content):
             for cause in chain:

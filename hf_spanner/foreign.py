@@ -49,8 +49,10 @@ def check_values(config: Mapping[str, Any], name: str) -> None:
     """Refuse a configuration that would ask for more than a machine has, or whose labels are none."""
     labels = config.get("id2label") or {}
     number = len(labels) if isinstance(labels, (dict, list)) else 0
-    if isinstance(config.get("num_labels"), int):
-        number = max(number, config["num_labels"])
+    said = config.get("num_labels")
+    if said is not None and (not isinstance(said, int) or said < 1) or config.get("id2label") == {}:
+        raise ValueError(f"The config.json of {name} names no labels (id2label, or num_labels={said!r}): mend it.")
+    number = max(number, said or 0)
     if number > MOST_LABELS:
         raise ValueError(f"The config.json of {name} has {number:,} labels, more than {MOST_LABELS:,}: refused.")
     if isinstance(labels, dict) and {str(key) for key in labels} != {str(index) for index in range(len(labels))}:
@@ -68,11 +70,15 @@ def check_weights(name: str) -> None:
     if not (file := Path(name) / "model.safetensors.index.json").is_file():
         return
     index = read_json(file, name)
-    shards = index.get("weight_map") if isinstance(index, dict) else None
-    if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
+    shards = index.get("weight_map") if isinstance(index, dict) and isinstance(index.get("metadata"), dict) else None
+    if not shards or not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
         raise ValueError(f"{file.name} of {name} does not say where the weights are (weight_map): copy it again.")
     if outside := [shard for shard in shards.values() if PATH_STEPS.search(shard)]:
         raise ValueError(f"{name} names a file outside its folder, {outside[0]!r}: refused.")
+    if others := [shard for shard in shards.values() if not shard.endswith(".safetensors")]:
+        raise ValueError(
+            f"{name} has weights in {others[0]!r}, which is no safetensors file: refused, it may run code."
+        )
 
 
 def check_tokenizer(name: str, **hub: Any) -> None:

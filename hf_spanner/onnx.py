@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .foreign import GB, MOST_BYTES_OF_A_TOKENIZER, check_file, read_json
+from .foreign import GB, MOST_BYTES_OF_A_TOKENIZER, check_file, check_values, read_json
 from .modeling.decoding import Entity, softmax, span_candidates, tag_candidates
 from .modeling.reading import NestedNerCollator, Reader
 from .modeling.rules import LabelRules, Reach
@@ -113,12 +113,14 @@ class ExportedConfig(LabelRules):
     use_crf: Any
     tag_scheme: Any
     longest: Any
+    heads: Any
 
     def __init__(self, fields: Any, name: str):
         labels = fields.get("id2label") if isinstance(fields, dict) else None
         if not isinstance(labels, dict) or set(labels) != {str(number) for number in range(len(labels))}:
             raise ValueError(f"The {CONFIG} of {name} is not that of a nested NER model: it numbers no labels.")
         self.id2label = {int(number): str(label) for number, label in labels.items()}
+        check_values(fields, name)
         self.onnx = fields.get("onnx")
         part = part_of(self)
         if part is None:
@@ -132,7 +134,10 @@ class ExportedConfig(LabelRules):
         if missing := [field for field in FIELDS if field not in there]:
             raise ValueError(f"The {CONFIG} of {name} says nothing of {missing[0]!r}: export the model again.")
         vars(self).update({field: there[field] for field in FIELDS})
-        self.heads = tuple(there["heads"])
+        self.check_reading()
+        self.check_whole("longest", least=1)
+        self.check_choice("heads", (["span"], ["seq"], ["span", "seq"]))
+        self.heads = tuple(self.heads)
         self.choose_head(None)
         self.thresholds(self.threshold)
 
@@ -157,6 +162,17 @@ FIELDS = (
 )  # fmt: skip
 
 
+def check_classes(logits: Any, config: Any, name: str) -> None:
+    """Refuse a graph that knows other classes than its configuration names."""
+    tags = {"BIO": 2, "BIOES": 4}[config.tag_scheme] * len(config.labels) + 1
+    of_spans = len(config.labels) + (0 if config.multi_label else 1)
+    if logits.shape[-1] != (classes := of_spans if "span" in config.heads else tags):
+        raise ValueError(
+            f"{GRAPH} of {name} tells {logits.shape[-1]} classes apart, and its {CONFIG} {classes}: export the model "
+            "again."
+        )
+
+
 class GraphModel:
     """A graph that answers as a model does."""
 
@@ -169,6 +185,8 @@ class GraphModel:
         self.outputs = [value.name for value in self.session.get_outputs()]
         if {value.name for value in self.session.get_inputs()} - set(INPUTS) or OUTPUTS[0] not in self.outputs:
             raise ValueError(f"{GRAPH} of {folder} is no graph of `hf-spanner export`: export the model again.")
+        if len(config.heads) > 1 and OUTPUTS[1] not in self.outputs:
+            raise ValueError(f"{GRAPH} of {folder} has no {OUTPUTS[1]}, as its {CONFIG} says: export the model again.")
         self.inputs = [value.name for value in self.session.get_inputs()]
 
     def eval(self) -> None:
@@ -186,6 +204,7 @@ class GraphModel:
         except Exception as error:
             why = " ".join(str(error).split())
             raise ValueError(f"{GRAPH} of {self.name} cannot be run on this text ({why:.300}).") from error
+        check_classes(values[self.outputs.index(OUTPUTS[0])], self.config, self.name)
         return SimpleNamespace(**dict(zip(self.outputs, values, strict=True)), word_mask=batch["word_mask"])
 
     def decode(
@@ -218,11 +237,19 @@ class Tokenizer:
     def __init__(self, folder: Path):
         from tokenizers import Tokenizer as Backend
 
-        self.backend = Backend.from_file(str(check_file(folder / TOKENIZER, str(folder), MOST_BYTES_OF_A_TOKENIZER)))
+        file = check_file(folder / TOKENIZER, str(folder), MOST_BYTES_OF_A_TOKENIZER)
+        try:
+            self.backend = Backend.from_file(str(file))
+        except BaseException as error:  # of Rust, with no class of its own; a panic is no Exception
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            raise ValueError(f"{TOKENIZER} of {folder} is no tokenizer ({error}): export the model again.") from error
         self.backend.no_truncation()
         self.backend.no_padding()
         file = folder / TOKENIZER_CONFIG
         named = read_json(file, str(folder), MOST_BYTES_OF_A_TOKENIZER) if file.exists() else {}
+        if not isinstance(named, dict):
+            raise ValueError(f"{TOKENIZER_CONFIG} of {folder} is not a JSON object: export the model again.")
         self.pad_token_id, self.sep_token_id = (self._id_of(named.get(key)) for key in ("pad_token", "sep_token"))
 
     def _id_of(self, token: Any) -> int | None:

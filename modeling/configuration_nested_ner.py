@@ -3,17 +3,16 @@
 import copy
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, TypeVar
 
 from transformers import AutoConfig
 from transformers.configuration_utils import PreTrainedConfig
 
-from .decoding import Calibration, Trim, check_overlap, split_mention
-from .rules import LabelRules, Reach
+from .decoding import Calibration, split_mention
+from .rules import LabelRules, Reach, check_labels
 from .word_inputs import WordInputs
-from .words import SPLITTERS
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +143,7 @@ class NestedNerConfig(LabelRules, PreTrainedConfig):
             self.id2label = dict(enumerate(check_labels(labels)))
         for name in kwargs:
             known = getattr(type(self), name, None)
-            if isinstance(known, property) and known.fset is None:
+            if callable(known) or (isinstance(known, property) and known.fset is None):
                 raise ValueError(f"{name}={kwargs[name]!r} cannot be set: it follows from the other fields.")
         if isinstance(self.encoder_config, dict):
             encoder_config = without_refused(self.encoder_config, CODE_FIELDS)
@@ -162,51 +161,19 @@ class NestedNerConfig(LabelRules, PreTrainedConfig):
         self._check()
 
     def _check(self) -> None:
-        check_overlap(self.overlap)
+        self.check_reading()
         self.check_choice("word_pooling", ("first", "mean", "max"))
-        self.check_choice("word_splitter", SPLITTERS)
-        self.check_choice("predict_from", ("span", "seq"))
         self.check_choice("loss_reduction", ("span", "sentence"))
         self.check_choice("crf_loss", ("word", "sentence"))
-        self.check_choice("tag_scheme", ("BIO", "BIOES"))
-        at_least = {"max_span_length": 1, "max_subwords": 1, "max_word_subwords": 1, "context_sentences": 0}
-        for name, least in at_least.items():
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < least):
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
-        if not 0 <= self.boundary_smoothing < 1:
+        self.check_whole("max_span_length", least=1)
+        self.check_range("dropout", "encoder_dropout", "bundle_weight", "distil_weight", least=0, most=1)
+        self.check_range("boundary_smoothing", least=0)
+        if self.boundary_smoothing >= 1:
             raise ValueError(f"boundary_smoothing={self.boundary_smoothing} must be at least 0 and less than 1.")
         self.check_range("smoothing_size", least=1)
-        if self.calibration is not None:
-            Calibration(self.calibration)
-        self.check_range("bundle_weight", "distil_weight", least=0, most=1)
-        if not self.distil_temperature > 0:
+        self.check_range("distil_temperature", least=0)
+        if not self.distil_temperature:
             raise ValueError(f"distil_temperature={self.distil_temperature} must be more than 0; 1 softens nothing.")
-        if self.mentions is not None:
-            check_labels(self.mentions, "mentions")
-        self.check_mentions(self.shown_mentions, "shown_mentions")
-        if self.trim is not None:
-            if not isinstance(self.trim, dict) or "mentions" not in self.trim or set(self.trim) - set(Trim._fields):
-                raise ValueError(f"trim={self.trim!r} must have `mentions`, and may have `before` and `after`.")
-            self.check_mentions(self.trim["mentions"], "trim")
-
-    def check_choice(self, name: str, choices: Iterable[str]) -> None:
-        """Refuse a value that is not one of `choices`."""
-        value, choices = getattr(self, name), list(choices)
-        if value not in choices:
-            raise ValueError(f"{name}={value!r} is unknown: choose one of {choices}.")
-
-    def check_range(self, *names: str, least: float, most: float | None = None) -> None:
-        """Refuse numbers out of range; None passes."""
-        for name in names:
-            value = getattr(self, name)
-            if value is None or (value >= least and (most is None or value <= most)):
-                continue
-            if most is not None:
-                raise ValueError(f"{name}={value} must lie between {least} and {most}.")
-            raise ValueError(
-                f"{name}={value} must not be negative." if least == 0 else f"{name}={value} must be at least {least}."
-            )
 
     def check_inference(self, settings: dict[str, Any]) -> None:
         """For approaches with inference parameters of their own: raise a ValueError for values out of range."""
@@ -336,18 +303,3 @@ def set_dropout(encoder_config: PreTrainedConfig, rate: float) -> None:
         )
     for name in known:
         setattr(encoder_config, name, rate)
-
-
-def check_labels(labels: Any, option: str = "labels") -> list[str]:
-    """A list of distinct, non-empty names, or a sentence that says what is wrong."""
-    if isinstance(labels, str):
-        raise TypeError(f"{option} must be a list of names, not the string {labels!r}.")
-    labels = list(labels)
-    if not labels:
-        raise ValueError(f"{option} is empty: name at least one entity type, e.g. labels=['PER'].")
-    for label in labels:
-        if not isinstance(label, str) or not label:
-            raise ValueError(f"Label {label!r} must be a non-empty string.")
-    if duplicate := next((label for i, label in enumerate(labels) if label in labels[:i]), None):
-        raise ValueError(f"Label {duplicate!r} is given twice: labels must be distinct.")
-    return labels

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -215,8 +216,11 @@ class Calibration:
     """Scores as shares of right answers: a rising line from (0, 0) to (1, 1) through `points` (score, share)."""
 
     def __init__(self, points: Iterable[Sequence[float]]):
-        line = [(0.0, 0.0), *((float(score), float(share)) for score, share in points), (1.0, 1.0)]
-        self.line = sorted(set(line))
+        try:
+            inner = [(float(score), float(share)) for score, share in points]
+        except (TypeError, ValueError):  # no pairs of numbers
+            inner = [(1.0, 0.0)]  # that do not rise
+        self.line = sorted({(0.0, 0.0), *inner, (1.0, 1.0)})
         self.turned = [(share, score) for score, share in self.line]
         if not all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(self.line)):
             raise ValueError(f"calibration={points!r} must rise from 0 to 1, as `hf-spanner tune-threshold` makes it.")
@@ -249,7 +253,7 @@ def thresholds_of(threshold: float | Mapping[str, float] | None, labels: list[st
     else:
         raise TypeError(f"threshold must be a number or a mapping from label to number, not {threshold!r}.")
     for value in values:
-        if value is not None and not 0 <= value <= 1:
+        if value is not None and not (isinstance(value, Real) and 0 <= value <= 1):
             raise ValueError(f"A threshold is a probability between 0 and 1, not {value!r}.")
     return values
 

@@ -271,6 +271,12 @@ class Reader(TextEncoder):
             inputs = {key: x.to(self.model.device) for key, x in batch.items()}
             with torch.inference_mode():
                 return self.model(**inputs, return_dict=True, **forward)
+        except IndexError as error:
+            if "out of range in self" not in str(error):
+                raise
+            raise ValueError(
+                "The tokenizer has sub-words that the model does not know: the two do not belong together."
+            ) from error
         except RuntimeError as error:
             if len(items) == 1 or not OUT_OF_MEMORY.search(f"{type(error).__name__}: {error}"):
                 raise

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .decoding import Calibration, Entity, best_labels, resolve_overlaps, split_mention, thresholds_of, with_kind
+from .decoding import (
+    Calibration,
+    Entity,
+    Trim,
+    best_labels,
+    check_overlap,
+    resolve_overlaps,
+    split_mention,
+    thresholds_of,
+    with_kind,
+)
+from .words import SPLITTERS
 
 
 class Reach(NamedTuple):
@@ -85,10 +96,60 @@ class LabelRules:
             limits[kind] if limits[label] is None else limits[label] for label, kind in zip(labels, types, strict=True)
         ]
 
+    def check_reading(self) -> None:
+        """Refuse what no text can be read with, whatever it is: a file may say anything."""
+        config: Any = self
+        check_overlap(config.overlap)
+        self.check_choice("word_splitter", SPLITTERS)
+        self.check_choice("predict_from", ("span", "seq"))
+        self.check_choice("tag_scheme", ("BIO", "BIOES"))
+        for name in ("multi_label", "exclusive_labels", "use_crf", "context_separator"):
+            self.check_choice(name, (True, False))
+        self.check_whole("max_subwords", "max_word_subwords", least=1)
+        self.check_whole("context_sentences", least=0)
+        if config.calibration is not None:
+            Calibration(config.calibration)
+        if self.mentions is not None:
+            check_labels(self.mentions, "mentions")
+        self.check_mentions(config.shown_mentions, "shown_mentions")
+        if (trim := config.trim) is not None:
+            if not isinstance(trim, dict) or "mentions" not in trim or set(trim) - set(Trim._fields):
+                raise ValueError(f"trim={trim!r} must have `mentions`, and may have `before` and `after`.")
+            self.check_mentions(trim["mentions"], "trim")
+            for words in (trim.get("before", []), trim.get("after", [])):
+                if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+                    raise ValueError(f"trim={trim!r} must have lists of words `before` and `after`.")
+
+    def check_choice(self, name: str, choices: Iterable[Any]) -> None:
+        """Refuse a value that is not one of `choices`."""
+        value, choices = getattr(self, name), list(choices)
+        if value not in choices:
+            raise ValueError(f"{name}={value!r} is unknown: choose one of {choices}.")
+
+    def check_whole(self, *names: str, least: int) -> None:
+        """Refuse what is no whole number of at least `least`; None passes."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+
+    def check_range(self, *names: str, least: float, most: float | None = None) -> None:
+        """Refuse what is no number or out of range; None passes."""
+        for name in names:
+            value = getattr(self, name)
+            if value is None or (isinstance(value, (int, float)) and value >= least and (most is None or value <= most)):
+                continue
+            if most is not None:
+                raise ValueError(f"{name}={value!r} must lie between {least} and {most}.")
+            least_of_all = "a number, and not negative" if least == 0 else f"at least {least}"
+            raise ValueError(f"{name}={value!r} must be {least_of_all}.")
+
     def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
         """Refuse kinds of mention that the model does not tell apart."""
         if mentions is None:
             return
+        if isinstance(mentions, str) or not isinstance(mentions, Iterable):
+            raise ValueError(f"{option}={mentions!r} must be a list of kinds of mention, such as ['name'].")
         if self.mentions is None:
             raise ValueError(
                 f"{option}={mentions!r}: this model does not tell kinds of mention apart. Train one on data whose "
@@ -135,3 +196,20 @@ class LabelRules:
         if rise is not None:
             found = [[entity._replace(score=rise(entity.score)) for entity in entities] for entities in found]
         return [resolve_overlaps(entities, overlap or config.overlap) for entities in found]
+
+
+def check_labels(labels: Any, option: str = "labels") -> list[str]:
+    """A list of distinct, non-empty names, or a sentence that says what is wrong."""
+    if isinstance(labels, str):
+        raise TypeError(f"{option} must be a list of names, not the string {labels!r}.")
+    if not isinstance(labels, Iterable):
+        raise TypeError(f"{option} must be a list of names, not {labels!r}.")
+    labels = list(labels)
+    if not labels:
+        raise ValueError(f"{option} is empty: name at least one entity type, e.g. labels=['PER'].")
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise ValueError(f"Label {label!r} must be a non-empty string.")
+    if duplicate := next((label for i, label in enumerate(labels) if label in labels[:i]), None):
+        raise ValueError(f"Label {duplicate!r} is given twice: labels must be distinct.")
+    return labels

@@ -111,7 +111,15 @@ def test_what_cannot_be_read_is_said_in_a_sentence(folder, tokenizer, tmp_path):
         (place / "config.json").write_text(json.dumps({**config, **fields}))
         return str(place)
 
-    about = json.loads((Path(folder) / "config.json").read_text())["onnx"]
+    def spoilt(file: str, content: str) -> str:
+        place = copy(f"{file} {len(content)}")
+        (Path(place) / file).write_text(content)
+        return place
+
+    config = json.loads((Path(folder) / "config.json").read_text())
+    about, first_label = config["onnx"], config["id2label"]["0"]
+    words = json.loads((Path(folder) / "tokenizer.json").read_text())
+    panics = json.dumps({**words, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////////////w=="}})
     no_graph, no_words = copy("no graph"), copy("no words")
     (Path(no_graph) / "model.onnx").unlink()
     (Path(no_words) / "tokenizer.json").unlink()
@@ -123,6 +131,33 @@ def test_what_cannot_be_read_is_said_in_a_sentence(folder, tokenizer, tmp_path):
         (copy("crf", onnx={**about, "heads": ["seq"]}, use_crf=True), "tags of a CRF are found with torch"),
         (no_graph, "model.onnx of .* is no plain file"),
         (no_words, "has no tokenizer.json"),
+        (copy("many", id2label={n: f"L{n}" for n in range(100_001)}), "has 100,001 labels, more than 100,000"),
+        (copy("no names", id2label={"0": None, "1": "A"}), "labels that are no names"),
+        (copy("word", onnx={**about, "heads": 7}), r"heads=7 is unknown: choose one of"),
+        (copy("head", onnx={**about, "heads": ["span", "seq"]}), "has no tag_logits, as its config.json says"),
+        (copy("longest", onnx={**about, "longest": "x"}), "longest='x' must be a whole number of at least 1"),
+        (copy("subwords", max_subwords="x"), "max_subwords='x' must be a whole number"),
+        (copy("context", context_sentences=[1]), r"context_sentences=\[1\] must be a whole number"),
+        (copy("splitter", word_splitter=[1]), r"word_splitter=\[1\] is unknown"),
+        (copy("flag", multi_label="yes"), "multi_label='yes' is unknown"),
+        (copy("threshold", threshold={first_label: "x"}), "A threshold is a probability between 0 and 1, not 'x'"),
+        (copy("points", calibration=[[0, "a"]]), "must rise from 0 to 1"),
+        (copy("kinds", mentions=5), "mentions must be a list of names, not 5"),
+        (copy("shown", mentions=["name"], shown_mentions=7), "shown_mentions=7 must be a list of kinds"),
+        (copy("trim", mentions=["name"], trim={"mentions": ["name"], "before": 7}), "must have lists of words"),
+        (spoilt("tokenizer.json", "[]"), "tokenizer.json of .* is no tokenizer"),
+        (spoilt("tokenizer.json", panics), "tokenizer.json of .* is no tokenizer .*precompiled"),
+        (spoilt("tokenizer_config.json", "[]"), "tokenizer_config.json of .* is not a JSON object"),
     ):
-        with pytest.raises((ValueError, FileNotFoundError), match=told):
+        with pytest.raises((ValueError, TypeError, FileNotFoundError), match=told):
             hf_spanner.onnx.load(name)
+    with pytest.raises(ValueError, match="classes apart, and its config.json 2: export the model again"):
+        hf_spanner.onnx.load(copy("few", id2label={"0": "A"}))("New York")
+
+
+def test_a_graph_and_a_configuration_with_other_classes_are_refused_by_torch_too(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "few")
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps({**config, "id2label": {"0": "A"}, "label2id": {"A": 0}}))
+    with pytest.raises(ValueError, match="classes apart, and its config.json 2: export the model again"):
+        hf_spanner.pipeline(*hf_spanner.load_model(str(place)))("New York")

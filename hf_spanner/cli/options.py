@@ -70,10 +70,10 @@ def parse_with_data(
     parser.usage = " ".join(filter(None, [parser.prog, "[--data] DATA", names, *required, "[options]"]))
     args = parser.parse_intermixed_args(argv)  # flags may stand anywhere
     places = args.__dict__.pop("places")
-    if args.data is None:
-        if not places:
-            parser.error("the data is not named: --data DATA")
+    if args.data is None and places:
         args.data = places.pop(0)
+    if not args.data:  # an empty name, such as "$DATA" where it is not set, would be the folder one stands in
+        parser.error("the data is not named: --data DATA")
     listed = bool(others) and others[-1].endswith("...")
     if len(places) > len(others) and not listed:
         parser.error(
@@ -236,7 +236,7 @@ def parse_threshold(text: str) -> float | dict[str, float]:
 def parse_inference(pairs: list[str]) -> dict[str, Any]:
     """`["num_steps=1", "seed=7"]` as a dict; values are read as YAML."""
     for pair in pairs:
-        if "=" not in pair:
+        if "=" not in pair or not pair.partition("=")[0].strip():
             raise ValueError(f"Cannot read the inference parameter {pair!r}: write NAME=VALUE, such as num_steps=1.")
     return {name.strip(): read_yaml(value, name) for name, value in (pair.split("=", 1) for pair in pairs)}
 

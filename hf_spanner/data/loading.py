@@ -111,6 +111,8 @@ def load_with_reports(
         for split, name in _choose_splits(splits, {name: name for name in columns}, _name(source)).items():
             loaded[split] = _open_columns(columns[name], f"{_name(source)}[{split}]", labels, splitter, text)
 
+    if not loaded:
+        raise ValueError(f"{_name(source)} holds no split; save or load one with a split such as 'train'.")
     files = {split: _written(sentences) for split, (sentences, _) in loaded.items()}
     there = set().union(*(columns for _, columns in files.values()))
     data = DatasetDict({split: _opened(file, there) for split, (file, _) in files.items()})

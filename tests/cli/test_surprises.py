@@ -283,3 +283,15 @@ def test_what_a_training_starts_from_is_named_if_it_is_none(flags, said, data, t
     assert cli.main(["train", *recipe, "--data", str(data), "--output_dir", "m", *flags[len(recipe) :]]) == 2
     error = capsys.readouterr().err.strip()
     assert said in error and "\n" not in error and "--traceback" not in error
+
+
+@pytest.mark.parametrize(
+    "argv, told",
+    [
+        (["inspect", ""], "the data is not named: --data DATA"),
+        (["evaluate", "--data", "", "--model", "x"], "the data is not named: --data DATA"),
+        (["predict", "--set", "=1", "x"], "Cannot read the inference parameter '=1'"),
+    ],
+)
+def test_an_empty_name_is_none(argv, told, capsys):
+    assert run(*argv) == 2 and told in capsys.readouterr().err

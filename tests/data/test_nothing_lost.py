@@ -17,7 +17,8 @@ from hf_spanner.data import read_file
 
 OURS = Path(hf_spanner.__file__).parent
 # Losses of something else than an entity, for these are no entities that a file holds.
-_TEXTS = {"text without an .ann file", "task without an annotation"}
+_TEXTS = {f"text without an {ending} file" for ending in (".ann", ".apf.xml", ".rich_ere.xml")}
+_TEXTS.add("task without an annotation")
 # What an error is about as a whole, so that no line can be named.
 _WHOLE_FILES = (
     r"cut short or damaged|damaged or no (?:table|DocBin)|the CAS is damaged|its CAS |there is no TypeSystem"

@@ -299,3 +299,77 @@ def test_an_encoding_that_xml_does_not_know_is_said_with_its_line(tmp_path, name
     written(tmp_path / "a.sgm", "<TEXT>Ann</TEXT>")
     with pytest.raises(ValueError, match=rf"{re.escape(name)}:[12]: broken XML .*\.$"):
         read_file(path)
+
+
+def test_a_row_of_conll2012_whose_columns_slipped_is_named(tmp_path):
+    rows = "a 0 0 Bonn NNP * - - - x (GPE) * -\na 0 Ulm NNP * - - - x (GPE) * -\n"  # the second has no number
+    path = written(tmp_path / "a.gold_conll", "#begin document (a); part 000\n" + rows)
+    with pytest.raises(ValueError, match=r"gold_conll:3: 12 columns, expected 13 as in the first row of its sentence"):
+        read_file(path)
+
+
+def test_pubtator_counts_every_mention_of_lines_that_ran_together(tmp_path):
+    mentions = "12\t0\t3\tFlu\tDisease\tD1" + "12\t4\t8\tcold\tDisease\tD2"
+    for text in (f"12|t|Flu cold\n12|a|\n{mentions}\n", f"12|t|Flu cold{mentions}\n12|a|\n"):
+        _, report = read_file(written(tmp_path / "a.txt", text), "pubtator")
+        assert report.entities == 0 and report.lost.total() == 2
+
+
+@pytest.mark.parametrize(
+    "format, text",
+    [
+        ("pubtator", "12|t|Flu\r12|a|\r12\t0\t3\tFlu\tDisease\tD1\r"),
+        ("conll2012", "#begin document (a); part 000\ra 0 0 Bonn NNP * - - - x (GPE) * (1)\r"),
+        ("conll", "Bonn\tB-GPE\rUlm\tB-GPE\r"),
+        ("brat", "T1\tGPE 0 4\tBonn\rT2\tGPE 5 8\tUlm"),
+    ],
+)
+def test_lines_that_end_in_carriage_returns_hide_nothing(tmp_path, format, text):
+    (tmp_path / "a.txt").write_text("Bonn Ulm")
+    path = tmp_path / ("a.ann" if format == "brat" else "b.txt")
+    path.write_bytes(text.encode())
+    with pytest.raises(ValueError, match=r":1: there is a carriage return inside the line"):
+        read_file(path, format)
+
+
+def test_mentions_of_ere_entities_inside_each_other_are_of_the_inner_one(tmp_path):
+    mention = '<entity_mention id="m" offset="{}" length="4" noun_type="NAM"><mention_text>{}</mention_text>{}'
+    inner = mention.format(5, "Bonn", "</entity_mention>")
+    outer = mention.format(0, "Anna", mention.format(5, "Bonn", "</entity_mention>") + "</entity_mention>")
+    entities = f'<entity id="1" type="PER">{outer}<entity id="2" type="GPE">{inner}</entity></entity>'
+    written(tmp_path / "a.rich_ere.xml", f"<deft_ere><entities>{entities}</entities></deft_ere>")
+    written(tmp_path / "a.cmp.txt", "Anna Bonn")
+    (sentence,), report = read_file(tmp_path)
+    assert spans(sentence) == [("Anna", "PER"), ("Bonn", "PER"), ("Bonn", "GPE")] and not report.lost
+
+
+@pytest.mark.parametrize("ending, text", [(".apf.xml", ".sgm"), (".rich_ere.xml", ".cmp.txt"), (".ann", ".txt")])
+def test_a_folder_that_is_called_like_a_text_is_none(tmp_path, ending, text):
+    written(tmp_path / f"a{ending}", "" if ending == ".ann" else "<a/>")
+    (tmp_path / f"a{text}").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"has no text beside it"):
+        read_file(tmp_path)
+
+
+@pytest.mark.parametrize("ending, text", [(".apf.xml", ".sgm"), (".rich_ere.xml", ".cmp.txt")])
+def test_a_text_of_the_ldc_without_annotations_is_counted(tmp_path, ending, text):
+    for name in "ab":
+        written(tmp_path / "source" / f"{name}{text}", "<DOC>Bonn</DOC>")
+    written(tmp_path / f"a{ending}", "<a/>")
+    written(tmp_path / f"b{ending.upper()}", "<a/>")
+    written(tmp_path / "index.dtd", "")
+    assert read_file(tmp_path)[1].lost == {f"text without an {ending} file": 1}
+
+
+def test_a_pubtator_mention_whose_fields_slipped_is_no_entity_called_by_its_text(tmp_path):
+    path = written(tmp_path / "a.txt", "12|t|Flu\n12|a|\n12\t0\t3\t\tFlu\tDisease\tD1\n")
+    _, report = read_file(path)
+    assert report.entities == 0 and report.lost == {"mention whose text is not at its offsets": 1}
+
+
+@pytest.mark.parametrize("end", ["", "\x85", " "])
+def test_no_row_of_conll2012_hides_behind_the_beginning_of_its_document(tmp_path, end):
+    row = "a 0 0 Bonn NNP * - - - x (GPE) * (1)"
+    path = written(tmp_path / "a.gold_conll", f"#begin document (a); part 000{end}{row}\n\n{row}\n")
+    with pytest.raises(ValueError, match=r"gold_conll:1: cannot read .* expected nothing but '#begin document"):
+        read_file(path)

@@ -1,5 +1,6 @@
 """What a reader may meet: gzip, tables, folders in folders; and the reasons, counts and sentences it answers with."""
 
+import csv
 import gzip
 import json
 import os
@@ -366,3 +367,71 @@ def test_a_label_studio_result_without_its_value_is_counted_as_lost(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps([task]))
     _, report = read_file(tmp_path / "a.json")
     assert report.lost == {"result of type None": 1}
+
+
+def test_a_line_break_inside_a_cell_is_as_long_as_it_is_written(tmp_path):
+    text = "Anna\r\nlives in Bonn.\r\n\rYes, in\nUlm"
+    entities = [[text.index(name), text.index(name) + len(name), "X"] for name in ("Anna", "Bonn", "Ulm")]
+    with open(tmp_path / "a.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["text", "entities"], [text, json.dumps(entities)]])
+    (sentence,), report = read_file(tmp_path / "a.csv")
+    found = [sentence["tokens"][entity["start"] : entity["end"]] for entity in sentence["entities"]]
+    assert found == [["Anna"], ["Bonn"], ["Ulm"]] and report.faithful
+
+
+def test_a_label_studio_annotation_is_cancelled_by_true_alone(tmp_path):
+    value = {"start": 0, "end": 4, "labels": ["LOC"]}
+    task = {"data": {"text": "Bonn"}, "annotations": [{"result": [{"type": "labels", "value": value}]}]}
+    for said, kept in ((False, 1), (True, 0), (0, 1), (None, 1)):
+        task["annotations"][0]["was_cancelled"] = said
+        (tmp_path / "a.json").write_text(json.dumps([task]))
+        assert read_file(tmp_path / "a.json", "label-studio")[1].entities == kept
+    task["annotations"][0]["was_cancelled"] = "false"
+    (tmp_path / "a.json").write_text(json.dumps([task]))
+    with pytest.raises(ValueError, match=r"'was_cancelled' is 'false', expected true or false"):
+        read_file(tmp_path / "a.json", "label-studio")
+
+
+def test_a_brat_mention_without_its_id_is_counted(tmp_path):
+    (tmp_path / "a.txt").write_text("Bonn")
+    (tmp_path / "a.ann").write_text("LOC 0 4\tBonn\n")
+    assert read_file(tmp_path / "a.ann")[1].lost == {"mention without an id": 1}
+
+
+def test_a_saved_dataset_without_a_split_is_refused(tmp_path):
+    (tmp_path / "dataset_dict.json").write_text('{"splits": []}')
+    for source in (tmp_path, datasets.DatasetDict()):
+        with pytest.raises(ValueError, match="holds no split"):
+            load_nested_ner(source)
+
+
+def test_columns_of_tags_without_words_are_refused_since_tags_are_no_words(tmp_path):
+    (tmp_path / "a.conll").write_text("B-PER\tO\nI-PER\tB-GPE\nO\tO\n")
+    with pytest.raises(ValueError, match=r"a.conll:1: column 0, where words are expected, holds nothing but tags"):
+        read_file(tmp_path / "a.conll")
+    assert read_file(tmp_path / "a.conll", token_column=0)[1].entities == 1
+    (tmp_path / "a.conll").write_text("B-52\tB-PER\nI-95\tO\n")
+    assert read_file(tmp_path / "a.conll")[1].entities == 1
+
+
+def test_label_studio_regions_in_a_wrong_place_are_counted(tmp_path):
+    region = {"start": 0, "end": 4, "labels": ["LOC"]}
+    tasks = [
+        {"text": "Bonn", "label": region, "annotator": 1},
+        {"data": {"text": "Bonn"}, "annotations": [{"result": [{"value": {"value": region}}]}]},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(tasks))
+    _, report = read_file(tmp_path / "a.json", "label-studio")
+    assert report.lost == {"region of 'label' outside a list": 1, "result of type None": 1}
+
+
+def test_what_is_wrong_with_xml_is_said_in_short(tmp_path):
+    (tmp_path / "a.xml").write_text(f'<?xml version="1.0" encoding="{"x" * 5000}"?><set/>')
+    with pytest.raises(ValueError, match=r"a.xml:1: broken XML") as told:
+        read_file(tmp_path / "a.xml", "genia")
+    assert len(str(told.value)) < 600
+
+
+def test_a_label_studio_annotation_whose_result_is_gone_is_counted(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([{"data": {"text": "Bonn"}, "annotations": [{"RESULT": []}]}]))
+    assert read_file(tmp_path / "a.json", "label-studio")[1].lost == {"annotation without a 'result'": 1}

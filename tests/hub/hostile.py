@@ -34,6 +34,11 @@ class Folder:
         config = json.loads((self.path / "config.json").read_text(encoding="utf-8"))
         self.change("config.json", encoder_config={**config["encoder_config"], **changes})
 
+    def tokenizer(self, **changes) -> dict:
+        """What the tokenizer.json says, after these changes."""
+        self.change("tokenizer.json", **changes)
+        return json.loads((self.path / "tokenizer.json").read_text(encoding="utf-8"))
+
     def write(self, name: str, content: str | bytes) -> None:
         file = self.path / name
         file.unlink(missing_ok=True)
@@ -144,6 +149,16 @@ def cases(place: Path) -> dict[str, Callable[[Folder], None]]:
         "an encoder of no family": lambda f: f.change("config.json", encoder_config={}),
         "an encoder that is a string": lambda f: f.change("config.json", encoder_config="/etc/passwd"),
         "an encoder inside itself": lambda f: f.encoder(model_type="span_ner"),
+        "a number of labels that is a word": lambda f: f.change("config.json", num_labels="3", id2label=...),
+        "no labels": lambda f: f.change("config.json", id2label={}),
+        "dropout that is no number": lambda f: f.change("config.json", dropout=float("nan")),
+        "a field that is a method": lambda f: f.change("config.json", reach=5, to_dict=1),
+        "thresholds inside thresholds": lambda f: f.change("config.json", threshold={"PER": {"a": 1}}),
+        "calibration that is a word": lambda f: f.change("config.json", calibration="x"),
+        "kinds of mention that are a number": lambda f: f.change("config.json", mentions=5),
+        "trimmed words that are numbers": lambda f: f.change(
+            "config.json", mentions=["name"], trim={"mentions": ["name"], "before": [None, 3]}
+        ),
         "spans of no length": lambda f: f.change("config.json", max_span_length=0),
         "spans of any length": lambda f: f.change("config.json", max_span_length=10**6),
         "a threshold of words": lambda f: f.change("config.json", threshold="low"),
@@ -200,6 +215,12 @@ def cases(place: Path) -> dict[str, Callable[[Folder], None]]:
         "sizes unlike the configuration": lambda f: f.encoder(intermediate_size=32),
         "shards elsewhere": lambda f: index(f, "../../../etc/passwd"),
         "shards at an absolute path": lambda f: index(f, secret),
+        "shards that are pickles": lambda f: (f.write("evil.bin", evil), index(f, "evil.bin")),
+        "a shard that is the folder above": lambda f: index(f, ".."),
+        "no shards": lambda f: (
+            (f.path / "model.safetensors").unlink(),
+            f.write("model.safetensors.index.json", json.dumps({"metadata": {}, "weight_map": {}})),
+        ),
         "an index that is a list": lambda f: (
             (f.path / "model.safetensors").unlink(),
             f.write("model.safetensors.index.json", "[]"),
@@ -208,6 +229,15 @@ def cases(place: Path) -> dict[str, Callable[[Folder], None]]:
         "a tokenizer of 2 GB": lambda f: f.sparse("tokenizer.json", 2**31),
         "a tokenizer that is nested": lambda f: f.write("tokenizer.json", nested(DEEP)),
         "a tokenizer that is empty": lambda f: f.write("tokenizer.json", "{}"),
+        "a tokenizer that panics": lambda f: f.tokenizer(
+            normalizer={"type": "Precompiled", "precompiled_charsmap": "/////////////w=="}
+        ),
+        "a tokenizer of other numbers": lambda f: f.tokenizer(
+            model={
+                **f.tokenizer()["model"],
+                "vocab": {k: v + 10**6 for k, v in f.tokenizer()["model"]["vocab"].items()},
+            }
+        ),
         "a tokenizer elsewhere": lambda f: f.change("tokenizer_config.json", tokenizer_file="../../secret.txt"),
         "a tokenizer that is a link": lambda f: f.link("tokenizer.json", secret),
         "a vocabulary that is a link": lambda f: f.link("vocab.txt", secret),
@@ -315,7 +345,7 @@ def main(good: Path, place: Path) -> None:
             if name != "config of 2 GB":  # transformers reads it to its end before it asks any class of ours
                 transformers.pipeline("nested-ner", model=str(place / name))("the mayor of New York")
             plain = None
-        except Exception as caught:
+        except BaseException as caught:  # tokenizers' own panics pass through transformers as they are
             plain = str(caught)
         answers[name] |= {"plain": plain, "plain_broken": broken[stopped:], "plain_seconds": time.monotonic() - begin}
     after = {file: file.lstat().st_size for file in place.rglob("*") if target not in file.parents}

@@ -11,7 +11,7 @@ from pathlib import Path
 from ...metrics.given_spans import FRAGMENT, WHOLE
 from ..chars import LINE_BY_LINE, CharSpan, TextOptions, document_to_sentences
 from ..schema import ReadReport, Sentence, short
-from .files import open_bytes, read_text, text_lines
+from .files import field_lines, open_bytes, read_text
 
 _OFFSETS = r"[0-9]{1,15} [0-9]{1,15}"  # of no file on earth, so any number beyond is no offset
 _MENTION = re.compile(rf"(\S+) ({_OFFSETS}(?:;{_OFFSETS})*)")
@@ -93,11 +93,11 @@ def _documents(path: Path, report: ReadReport) -> list[Path]:
     else:
         texts, annotations = list(brat_files(path, ".txt")), list(brat_files(path, ".ann"))
     for annotation in annotations:
-        if not annotation.exists():
+        if not annotation.is_file():
             raise FileNotFoundError(
                 f"{path} has no {annotation.name} beside it; create it, empty if nothing is annotated."
             )
-        if not annotation.with_suffix(".txt").exists():
+        if not annotation.with_suffix(".txt").is_file():
             raise FileNotFoundError(f"{annotation} has no text beside it; expected {annotation.stem}.txt.")
     if not annotations:
         raise FileNotFoundError(f"{path} holds no .ann file; expected pairs of .txt and .ann.")
@@ -112,7 +112,7 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
     """The mentions of a document, with the kinds that attributes called `mention` give them."""
     found: list[tuple[str, _Mention]] = []
     kinds: dict[str, str] = {}
-    for number, line in text_lines(path):
+    for number, line in field_lines(path):
         if not line.strip():
             continue
         id, *fields = line.split("\t")
@@ -122,7 +122,9 @@ def _mentions(path: Path, report: ReadReport) -> Iterator[_Mention]:
             kinds[kind[1]] = kind[2]
             continue
         if not line.startswith("T"):
-            if match is None:
+            if _MENTION.fullmatch(id.strip()):
+                report.lose("mention without an id", f"{where}: {short(line)}")
+            elif match is None:
                 report.ignore(_OTHER_LINES.get(line[0], "line of an unknown kind"), f"{path}:{number}")
             else:
                 report.lose("mention whose id does not begin with T", f"{where}: {short(line)}")

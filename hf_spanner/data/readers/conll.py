@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..schema import ReadReport, Sentence, short
 from ..tags import SeenTags, decode_tags, is_tag, without_strangers
-from .files import plain_name, text_lines
+from .files import field_lines, plain_name
 
 # Syntactic chunks carry B- and I- tags too (third column of CoNLL-2003) but are no entities.
 _CHUNKS = {"ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP"}
@@ -60,6 +60,11 @@ class _Column:
     def is_layer(self) -> bool:
         """Whether these are tags. Half of them are enough: a bad tag costs that tag and not its layer."""
         return self.tags > 0 and self.tags >= self.others
+
+    @property
+    def only_tags(self) -> bool:
+        """Whether these can be nothing but tags. (`B-52` alone is a word.)"""
+        return self.has_outside and self.entity_tags > 0 and not self.others
 
 
 def read_conll(
@@ -130,7 +135,7 @@ def _sentences(path: Path, comment: str | None) -> Iterator[tuple[list[_Row], in
     """The rows of every sentence, and the number of the document that it belongs to."""
     rows: list[_Row] = []
     document: int | None = None
-    for number, line in text_lines(path):
+    for number, line in field_lines(path):
         begins_document = line.startswith("-DOCSTART-") and not _entity_tags(line.split()[1:])  # else a word, oddly
         if begins_document or not line.strip(" \t"):
             if rows:
@@ -192,17 +197,21 @@ def _find_layout(
     if first is None:
         return None
     width = len(columns)
-    if token_column is None:
-        token_column = 1 if width > 2 and numbered else 0
-    for number in [token_column, *(tag_columns or [])]:
+    token = (1 if width > 2 and numbered else 0) if token_column is None else token_column
+    for number in [token, *(tag_columns or [])]:
         if not -width <= number < width:
             raise ValueError(
                 f"{path}:{first.line}: there is no column {number} among {width}: {short(first.columns)}. "
                 "Count from 0."
             )
-    token_column %= width
+    token %= width
+    if token_column is None and columns[token].only_tags:
+        raise ValueError(
+            f"{path}:{first.line}: column {token}, where words are expected, holds nothing but tags: "
+            f"{short(first.columns)}. Add the words, or name the columns with token_column= and tag_columns=."
+        )
     if tag_columns is None:
-        return _Layout(width, token_column, _tag_columns(path, columns, token_column, first, report))
+        return _Layout(width, token, _tag_columns(path, columns, token, first, report))
     chosen = [number % width for number in tag_columns]
     for number in chosen:
         if not columns[number].tags:
@@ -210,7 +219,7 @@ def _find_layout(
                 f"{columns[number].stranger} in column {number} is not a tag, and neither is any other value of the "
                 "column; expected O or a prefix, a hyphen and a label, such as B-PER."
             )
-    return _Layout(width, token_column, chosen)
+    return _Layout(width, token, chosen)
 
 
 def _tag_columns(path: Path, columns: list[_Column], token: int, first: _Row, report: ReadReport) -> list[int]:

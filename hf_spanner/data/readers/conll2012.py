@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..schema import ReadReport, Sentence, short
-from .files import fields, plain_name, text_lines
+from .files import field_lines, fields, plain_name
 
 BEGIN = "#begin document"
 _WORD, _POS, _ENTITIES, _WIDTH = 3, 4, 10, 11  # columns, and how many there are at least
-_BEGIN = re.compile(rf"{BEGIN} \((.*)\)(?:; part (\d+))?\s*")
+_BEGIN = re.compile(rf"{BEGIN} \(([^()]*)\)(?:; part (\d+))?[ \t]*")
 _CELL = re.compile(r"(?:\([^()*\s]+)*\*?\)*|-")
 
 
@@ -26,15 +26,24 @@ def read_conll2012(path: str | Path, report: ReadReport) -> Iterator[Sentence]:
     doc_id: str | None = None
     rows: list[tuple[int, list[str]]] = []
     count = 0
-    for number, line in text_lines(path):
+    for number, line in field_lines(path):
         if match := _BEGIN.fullmatch(line):
             doc_id = match[1] + (f".{match[2]}" if match[2] else "")
+        elif line.startswith(BEGIN):  # with something behind it that may be words
+            raise ValueError(
+                f"{path}:{number}: cannot read {short(line)}; expected nothing but '{BEGIN} (name); part 000'."
+            )
         elif line.strip() and not line.startswith("#"):
             columns = fields(line)
             if len(columns) < _WIDTH:
                 raise ValueError(
                     f"{path}:{number}: {len(columns)} columns, expected at least {_WIDTH} as CoNLL-2012 has them: "
                     f"{short(line)}."
+                )
+            if rows and len(columns) != len(rows[0][1]):  # the brackets stand in another column then
+                raise ValueError(
+                    f"{path}:{number}: {len(columns)} columns, expected {len(rows[0][1])} as in the first row of its "
+                    f"sentence: {short(line)}."
                 )
             rows.append((number, columns))
             continue

@@ -54,11 +54,28 @@ def plain_name(path: Path) -> Path:
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number from 1, line without its end) of every line; only `\\n` ends one, and a byte order mark is left out."""
+    for number, line in whole_lines(path):
+        yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The same, each with its end as it stands in the file."""
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
-            yield number, _decode(line, f"{path}:{number}").removesuffix("\n").removesuffix("\r")
+            yield number, _decode(line, f"{path}:{number}")
+
+
+def field_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file of fields: a line break of another system inside one would hide what follows it."""
+    for number, line in text_lines(path):
+        if "\r" in line:
+            raise ValueError(
+                f"{path}:{number}: there is a carriage return inside the line {short(line)}; convert the "
+                "line breaks of the file to \\n first."
+            )
+        yield number, line
 
 
 def read_text(path: Path) -> str:

@@ -77,11 +77,16 @@ def _first_annotation(
     """The results of the annotation that counts; None if the task was never annotated."""
     key = "predictions" if predictions else "annotations" if task.get("annotations") else "completions"
     annotations = _objects(task.get(key), key, where)
+    for annotation in annotations:
+        if not isinstance(said := annotation.get("was_cancelled"), bool | int | None):  # "false" is no false
+            raise ValueError(f"{where}: 'was_cancelled' is {short(said)}, expected true or false.")
     valid = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     report.ignore("cancelled annotation", where, len(annotations) - len(valid))
     if not valid:
         report.lose(f"task without {'a prediction' if predictions else 'an annotation'}", where)
         return None
+    without = sum("result" not in annotation for annotation in valid)
+    report.lose("annotation without a 'result'", f"{where}: {short(valid)}", without)
     results = [_objects(annotation.get("result"), "result", where) for annotation in valid]
     further = sum(_count_mentions(result) for others in results[1:] for result in others)
     report.lose("mention of a further annotation of the same task", where, further)
@@ -107,6 +112,8 @@ def _minimal_results(task: dict[str, Any], report: ReadReport, where: str) -> li
     """JSON-MIN names the list after the labelling control, so any list of regions will do."""
     regions = []
     for key, values in task.items():
+        if isinstance(values, dict) and ("labels" in values or "start" in values):
+            report.lose(f"region of {short(key)} outside a list", f"{where}: {short(values)}")
         for value in values if isinstance(values, list) else ():
             if isinstance(value, dict) and "labels" in value:
                 regions.append({"type": "labels", "value": value})
@@ -138,7 +145,7 @@ def _char_spans(result: dict[str, Any], text: str, report: ReadReport, where: st
         value = result.get("value")
         other = isinstance(kind, str) and kind in _NO_MENTIONS
         said = value if isinstance(value, dict) else result  # some tools forget the `value` around a region
-        is_mention = not other and ("start" in said or "labels" in said)
+        is_mention = not other and (not isinstance(kind, str) or "start" in said or "labels" in said)
         (report.lose if is_mention else report.ignore)(
             f"result of type {short(kind)}", where, _count_mentions(result) if is_mention else 1
         )

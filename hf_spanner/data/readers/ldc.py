@@ -13,6 +13,7 @@ from .files import read_text
 from .markup import Element, blank_lines_at, elements
 
 APF, ERE = ".apf.xml", ".rich_ere.xml"
+_TEXTS = {APF: (".sgm",), ERE: (".cmp.txt", ".mp.txt", ".mpdf.xml")}  # what a file is called that is sure to be one
 _FOLDERS = ("adj", "timex2norm", "fp1", "fp2")  # stages of ACE 2005's annotation, the adjudicated one first
 _TAG = re.compile(r"<[^<>]+>")
 _ESCAPED = re.compile(r"&(amp|lt|gt|quot|apos);", re.IGNORECASE)
@@ -60,7 +61,7 @@ def _read(
         source = sources.get(name)
         if suffix == APF:
             beside = annotation.with_name(f"{name}.sgm")
-            source = beside if beside.exists() else source
+            source = beside if beside.is_file() else source
         if source is None:
             raise FileNotFoundError(
                 f"{annotation} has no text beside it; expected a file called {name} (.sgm, .txt, .xml)."
@@ -68,6 +69,10 @@ def _read(
         content, mentions = parse(annotation, _fitting(annotation, read_text(source), parse), report)
         spans = [span for span, wanted in mentions if at_its_offsets(span, wanted, content, report)]
         yield from document_to_sentences(content, spans, report, text, id=name, doc_id=name, where=str(annotation))
+        sources.pop(name, None)
+    for source in sources.values() if path.is_dir() else ():
+        if source.name.lower().endswith(_TEXTS[suffix]):
+            report.lose(f"text without an {suffix} file", str(source))
 
 
 def _fitting(annotation: Path, raw: str, parse: Callable[[Path, str, ReadReport], Parsed]) -> str:
@@ -153,8 +158,18 @@ def _entities(annotation: Path, report: ReadReport) -> Iterator[tuple[Element, E
             report.lose("mention that belongs to no entity", where, stray)
             report.ignore(element.tag, where, 0 if stray else 1)
             continue
-        for mention in element.all("entity_mention"):
-            yield element, mention, f"{annotation}:{mention.line}"
+        for entity, mention in _mentions_of(element):
+            yield entity, mention, f"{annotation}:{mention.line}"
+
+
+def _mentions_of(entity: Element, inside: Element | None = None) -> Iterator[tuple[Element, Element]]:
+    """The mentions of an entity; in a damaged file entities may stand inside each other, and mentions too."""
+    for element in (inside or entity).all("entity", "entity_mention"):
+        if element.tag == "entity":
+            yield from _mentions_of(element)
+        else:
+            yield entity, element
+            yield from _mentions_of(entity, element)
 
 
 def _labelled(mentions: list[tuple[CharSpan, str]], report: ReadReport) -> list[tuple[CharSpan, str]]:

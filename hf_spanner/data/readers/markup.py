@@ -101,7 +101,9 @@ def elements(path: Path, tags: Collection[str]) -> Iterator[Element]:
                 raise
             except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings it cannot read
                 where = f"{path}:{getattr(error, 'lineno', 1)}"
-                raise ValueError(f"{where}: broken XML ({error}); correct it, or convert it to UTF-8.") from error
+                raise ValueError(
+                    f"{where}: broken XML ({str(error):.200}); correct it, or convert it to UTF-8."
+                ) from error
             yield from done
             done.clear()
             if not chunk:

@@ -11,7 +11,7 @@ from ..chars import WHOLE_TEXTS, TextOptions
 from ..columns import Table, sentences_of_columns
 from ..records import LIST_KEYS, TAG_KEYS, TOKEN_KEYS, entities_of_tags, form_of, text_sentences, word_sentence
 from ..schema import ReadReport, Sentence, first_line, short
-from .files import fields, identifier, parse_json, plain_name, text_lines
+from .files import fields, identifier, parse_json, plain_name, text_lines, whole_lines
 
 _ROWS = 1000  # of a table in memory at a time
 # Columns of a CSV file with one word a row; the headings are compared without case.
@@ -115,7 +115,8 @@ def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     headings = next((line for _, line in text_lines(path) if line.strip()), "")
     delimiter = max(",;\t", key=headings.count)
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-    reader = csv.reader((line + "\n" for _, line in text_lines(path)), delimiter=delimiter, strict=True)
+    lines = (line for _, line in whole_lines(path))  # a line break inside a cell counts as it is written
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         try:
             cells = next(reader, None)
