@@ -137,7 +137,9 @@ class LabelRules:
         """Refuse what is no number or out of range; None passes."""
         for name in names:
             value = getattr(self, name)
-            if value is None or (isinstance(value, (int, float)) and value >= least and (most is None or value <= most)):
+            if value is None or (
+                isinstance(value, (int, float)) and value >= least and (most is None or value <= most)
+            ):
                 continue
             if most is not None:
                 raise ValueError(f"{name}={value!r} must lie between {least} and {most}.")
