@@ -137,12 +137,17 @@ class LabelRules:
         """Refuse what is no number or out of range; None passes."""
         for name in names:
             value = getattr(self, name)
-            if value is None or (isinstance(value, (int, float)) and value >= least and (most is None or value <= most)):
+            if value is None:
+                continue
+            if not isinstance(value, (int, float)):
+                raise ValueError(f"{name}={value!r} must be a number.")
+            if value >= least and (most is None or value <= most):
                 continue
             if most is not None:
-                raise ValueError(f"{name}={value!r} must lie between {least} and {most}.")
-            least_of_all = "a number, and not negative" if least == 0 else f"at least {least}"
-            raise ValueError(f"{name}={value!r} must be {least_of_all}.")
+                raise ValueError(f"{name}={value} must lie between {least} and {most}.")
+            raise ValueError(
+                f"{name}={value} must not be negative." if least == 0 else f"{name}={value} must be at least {least}."
+            )
 
     def check_mentions(self, mentions: Iterable[str] | None, option: str = "mentions") -> None:
         """Refuse kinds of mention that the model does not tell apart."""
