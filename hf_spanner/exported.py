@@ -100,7 +100,7 @@ class OnnxModel(NestedNerPreTrainedModel):
             why = " ".join(str(error).split())
             raise ValueError(f"{GRAPH} of {self.name_or_path} cannot be run on this text ({why:.300}).") from error
         if part_of(self.config) == "network":
-            check_classes(values[self._outputs.index(OUTPUTS[0])], self.config, self.name_or_path)
+            check_classes(values[self._outputs.index(OUTPUTS[0])], self.config, str(self.name_or_path))
         return {name: torch.from_numpy(value) for name, value in zip(self._outputs, values, strict=True)}
 
     def run_encoder(self, input_ids: Any, attention_mask: torch.Tensor, **kwargs: Any) -> Any:
