@@ -201,8 +201,14 @@ def test_simple_aggregation_tears_words_where_ours_does_not(tmp_path):
     assert torn
 
 
+# Characters that Unicode has long had: of the newest every library knows as many as its edition has.
+OLD = st.characters(exclude_categories=["Cs", "Cc", "Cf", "Mn", "Co", "Cn"]).filter(
+    lambda character: unicodedata.ucd_3_2_0.category(character) != "Cn"
+)
+
+
 @settings(max_examples=300)
-@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Mn", "Co", "Cn"]), max_size=20))
+@given(st.text(OLD, max_size=20))
 def test_the_words_of_the_bert_splitter_are_those_of_berts_tokenizer(text):
     text = unicodedata.normalize("NFC", text)
     spaced = normalizers.BertNormalizer(lowercase=False, strip_accents=False).normalize_str(text)
