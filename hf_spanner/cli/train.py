@@ -483,6 +483,8 @@ def check_room(run: RunArguments, args: NestedNerTrainingArguments) -> None:
     folder, goes_on = Path(str(args.output_dir)), run.resume or args.resume_from_checkpoint
     if run.overwrite and goes_on:
         raise ValueError("--overwrite begins anew and --resume goes on: leave one of them out.")
+    if any(folder.resolve() == Path(source).resolve() for source in run.data):
+        raise ValueError(f"{folder} is the folder of the data: name another output_dir.")
     if run.overwrite:
         return
     if is_finished(str(args.output_dir)):

@@ -295,3 +295,10 @@ def test_what_a_training_starts_from_is_named_if_it_is_none(flags, said, data, t
 )
 def test_an_empty_name_is_none(argv, told, capsys):
     assert run(*argv) == 2 and told in capsys.readouterr().err
+
+
+def test_nothing_is_trained_into_the_folder_of_the_data(data, capsys):
+    before = sorted(data.iterdir())
+    assert run("train", "--data", str(data), "--approach", "span_ner", "--output_dir", f"{data}/../{data.name}") == 2
+    assert "is the folder of the data: name another output_dir" in capsys.readouterr().err
+    assert sorted(data.iterdir()) == before
