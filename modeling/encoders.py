@@ -51,8 +51,11 @@ def max_positions(encoder: Any) -> int:
 
 
 def encoder_kwargs(encoder_config: Any) -> dict[str, Any]:
-    """No pooler: nothing uses it, and unused parameters break data-parallel training."""
-    encoder_class: Any = MODEL_MAPPING[type(encoder_config)]
+    """No pooler: nothing uses it, and unused parameters break data-parallel training. What reads no text is refused."""
+    encoder_class: Any = MODEL_MAPPING.get(type(encoder_config), None)
+    encoder_class = encoder_class[0] if isinstance(encoder_class, (list, tuple)) else encoder_class
+    if getattr(encoder_class, "main_input_name", "") != "input_ids" or not hasattr(encoder_config, "hidden_size"):
+        raise ValueError(f"{encoder_config.model_type!r} is no encoder of text: name one that is, such as a BERT.")
     has_pooler = "add_pooling_layer" in inspect.signature(encoder_class.__init__).parameters
     return {"add_pooling_layer": False} if has_pooler else {}
 

@@ -132,3 +132,9 @@ def test_every_configuration_has_the_defaults_of_its_paper():
     )
     assert SpanNerConfig().span_representation == "hybrid" and SpanNerConfig().word_pooling == "max"
     assert BlNerConfig().bundle_weight == 0.1 and NestedNerConfig().bundle_weight is None
+
+
+@pytest.mark.parametrize("other", [transformers.CLIPConfig, transformers.ViTConfig, transformers.Wav2Vec2Config])
+def test_what_reads_no_text_is_refused_in_a_sentence(other):
+    with pytest.raises(ValueError, match=f"'{other.model_type}' is no encoder of text: name one that is"):
+        SpanNerForNestedNer(SpanNerConfig(encoder_config=other().to_dict(), labels=["A"]))
