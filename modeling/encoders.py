@@ -51,7 +51,7 @@ def max_positions(encoder: Any) -> int:
 
 
 def encoder_kwargs(encoder_config: Any) -> dict[str, Any]:
-    """No pooler: nothing uses it, and unused parameters break data-parallel training. What reads no text is refused."""
+    """No pooler: nothing uses it, and unused parameters break data-parallel training. Refuses what reads no text."""
     encoder_class: Any = MODEL_MAPPING.get(type(encoder_config), None)
     encoder_class = encoder_class[0] if isinstance(encoder_class, (list, tuple)) else encoder_class
     if getattr(encoder_class, "main_input_name", "") != "input_ids" or not hasattr(encoder_config, "hidden_size"):
