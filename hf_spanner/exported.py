@@ -24,7 +24,7 @@ from .foreign import check_file
 from .modeling.folders import whole_or_not_at_all
 from .modeling.modeling_nested_ner import NestedNerPreTrainedModel
 from .modeling.tagging import TaggingHead
-from .onnx import DATA, GRAPH, HEAD, INPUTS, MOST, OUTPUTS, check_classes, open_session, part_of
+from .onnx import DATA, GRAPH, HEAD, INPUTS, MOST, OUTPUTS, check_classes, classes_of, open_session, part_of
 
 ENCODER_OUTPUTS = ("last_hidden_state",)
 
@@ -51,6 +51,7 @@ class OnnxModel(NestedNerPreTrainedModel):
         self._files, self._session = dict(files), open_session(files[GRAPH], torch.get_num_threads())
         known = INPUTS[:2] if part_of(config) == "encoder" else INPUTS
         outputs = ENCODER_OUTPUTS if part_of(config) == "encoder" else OUTPUTS
+        self._classes = None if part_of(config) == "encoder" else classes_of(config)
         self._inputs = [value.name for value in self._session.get_inputs()]
         self._outputs = [value.name for value in self._session.get_outputs()]
         if not (
@@ -99,8 +100,8 @@ class OnnxModel(NestedNerPreTrainedModel):
         except Exception as error:
             why = " ".join(str(error).split())
             raise ValueError(f"{GRAPH} of {self.name_or_path} cannot be run on this text ({why:.300}).") from error
-        if part_of(self.config) == "network":
-            check_classes(values[self._outputs.index(OUTPUTS[0])], self.config, str(self.name_or_path))
+        if self._classes is not None:
+            check_classes(values[self._outputs.index(OUTPUTS[0])], self._classes, str(self.name_or_path))
         return {name: torch.from_numpy(value) for name, value in zip(self._outputs, values, strict=True)}
 
     def run_encoder(self, input_ids: Any, attention_mask: torch.Tensor, **kwargs: Any) -> Any:

@@ -162,11 +162,16 @@ FIELDS = (
 )  # fmt: skip
 
 
-def check_classes(logits: Any, config: Any, name: str) -> None:
+def classes_of(config: Any) -> int:
+    """How many classes the logits of a configuration's model tell apart."""
+    if "span" in config.heads:
+        return len(config.labels) + (0 if config.multi_label else 1)
+    return {"BIO": 2, "BIOES": 4}[config.tag_scheme] * len(config.labels) + 1
+
+
+def check_classes(logits: Any, classes: int, name: str) -> None:
     """Refuse a graph that knows other classes than its configuration names."""
-    tags = {"BIO": 2, "BIOES": 4}[config.tag_scheme] * len(config.labels) + 1
-    of_spans = len(config.labels) + (0 if config.multi_label else 1)
-    if logits.shape[-1] != (classes := of_spans if "span" in config.heads else tags):
+    if logits.shape[-1] != classes:
         raise ValueError(
             f"{GRAPH} of {name} tells {logits.shape[-1]} classes apart, and its {CONFIG} {classes}: export the model "
             "again."
@@ -180,7 +185,7 @@ class GraphModel:
     inference_parameters: tuple[str, ...] = ()
 
     def __init__(self, config: ExportedConfig, folder: Path, threads: int | None):
-        self.config, self.name = config, str(folder)
+        self.config, self.name, self.classes = config, str(folder), classes_of(config)
         self.session = open_session(folder / GRAPH, threads)
         self.outputs = [value.name for value in self.session.get_outputs()]
         if {value.name for value in self.session.get_inputs()} - set(INPUTS) or OUTPUTS[0] not in self.outputs:
@@ -204,7 +209,7 @@ class GraphModel:
         except Exception as error:
             why = " ".join(str(error).split())
             raise ValueError(f"{GRAPH} of {self.name} cannot be run on this text ({why:.300}).") from error
-        check_classes(values[self.outputs.index(OUTPUTS[0])], self.config, self.name)
+        check_classes(values[self.outputs.index(OUTPUTS[0])], self.classes, self.name)
         return SimpleNamespace(**dict(zip(self.outputs, values, strict=True)), word_mask=batch["word_mask"])
 
     def decode(
